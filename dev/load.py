@@ -52,7 +52,9 @@ class Load:
     the work. `clients` or `rate_per_s`, not both. `ramp_s`: time over which clients join (less
     those that are there at once), or the rate grows from `rate_from_per_s`. `waves`: requests of
     each client, where it ends by itself. `prompt_logprobs`: asked for with each prompt, which takes
-    memory that no start-up profiles.
+    memory that no start-up profiles. `models`: names that are asked for, one of them drawn for each
+    request (adapters have names of their own). `rank`: the data-parallel rank that is asked for,
+    whatever the engine's own balancing would choose.
     """
 
     prompt_tokens: tuple[int, int] = (200, 400)
@@ -69,6 +71,8 @@ class Load:
     most_in_flight: int = 600
     waves: int = 0
     prompt_logprobs: int | None = None
+    models: tuple[str, ...] = ("tiny",)
+    rank: int | None = None
 
 
 @dataclass(slots=True)
@@ -174,14 +178,16 @@ async def _request(
     head = (
         f"POST /v1/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: "
         "application/json\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n"
     )
+    if load.rank is not None:
+        head += f"X-data-parallel-rank: {load.rank}\r\n"
     loop = asyncio.get_running_loop()
     try:
         with socket.socket() as connection:
             connection.setblocking(False)
             await loop.sock_connect(connection, (host, port))
-            await loop.sock_sendall(connection, head.encode() + body)
+            await loop.sock_sendall(connection, head.encode() + b"\r\n" + body)
             piece = await loop.sock_recv(connection, 65_536)
             status = piece[:12].partition(b" ")[2]
             if status != b"200":
@@ -229,7 +235,7 @@ def _body(load: Load, dice: random.Random) -> tuple[bytes, int]:
         )
     output_tokens = dice.randint(*load.output_tokens)
     asked = {
-        "model": "tiny",
+        "model": dice.choice(load.models) if len(load.models) > 1 else load.models[0],
         "prompt": prompt,
         "max_tokens": output_tokens,
         "ignore_eos": True,

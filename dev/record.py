@@ -35,6 +35,7 @@ RECORDED_S = 20.0
 STILL_S = 15.0
 """Long enough where nothing changes."""
 INTERVAL_S = 5.0
+SLOW_START_S = 600.0
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -196,7 +197,7 @@ def main(arguments: list[str]) -> int:
         began = time.monotonic()
         with one.engine() as engine:
             if one.listens:
-                engine.wait_ready()
+                engine.wait_ready(SLOW_START_S)
                 with brought_about(one, engine) as load:
                     record(
                         engine, target / one.name, RECORDED_S if one.load else STILL_S, INTERVAL_S

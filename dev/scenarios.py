@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-from dev.engine import Engine
+from dev.engine import ENVIRONMENT, Engine
 from dev.load import Background, Load
 
 
@@ -26,7 +28,8 @@ class Scenario:
     that gets SIGSTOP after that. `load` None: no request; `beside`: a second kind of request on top
     of it. An empty `cause` is never used: the name of the cause that the diagnosis has to give.
     `recorded_only`: shown by its recording; one of its kind is brought about live, which costs a
-    minute.
+    minute. `adapters`: names of LoRA adapters that lie in `adapters/`, where the engine is started.
+    `thrashing`: of several data-parallel engines the index of the one whose cause it is.
     """
 
     name: str
@@ -41,10 +44,20 @@ class Scenario:
     model: str = ""
     listens: bool = True
     recorded_only: bool = False
+    adapters: tuple[str, ...] = ()
+    thrashing: str = ""
 
     def engine(self) -> Engine:
         """The engine of this scenario, not started."""
-        return Engine(*self.flags, shape=self.shape, model=self.model or None)
+        engine = Engine(*self.flags, shape=self.shape, model=self.model or None)
+        if self.adapters:
+            program = Path(__file__).with_name("tiny_adapter.py")
+            target = engine.folder / "adapters"
+            command = [
+                ENVIRONMENT / "bin" / "python", program, engine.model, target, *self.adapters,
+            ]  # fmt: skip
+            subprocess.run([str(word) for word in command], check=True, timeout=300)
+        return engine
 
 
 _SMALL_POOL = ("--max-model-len", "4096", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64")
@@ -61,6 +74,8 @@ _FEW = (
 """A pool of 63 usable blocks in front of prompts that take 12 to 40 of them: two to six requests
 fit.
 """
+
+_ADAPTERS = ("red", "green", "blue")
 
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
@@ -265,7 +280,41 @@ SCENARIOS: tuple[Scenario, ...] = (
         settle_s=12.0,
         recorded_only=True,
     ),
-)
+    Scenario(
+        "adapter-slots",
+        "slot-bound",
+        "one of three adapters at a time: the requests of the others wait for its slot; the engine "
+        "lists only adapters that have run",
+        (*_SMALL_POOL, "--enable-lora", "--max-loras", "1", "--max-lora-rank", "8",
+         "--lora-modules", *(f"{name}=adapters/{name}" for name in _ADAPTERS)),
+        Load(clients=60, prompt_tokens=(200, 400), output_tokens=(300, 600), models=_ADAPTERS),
+        settle_s=75.0,
+        recorded_only=True,
+        adapters=_ADAPTERS,
+    ),
+    Scenario(
+        "thrash-speculation",
+        "kv-preemption-thrash",
+        "the n-gram drafter adds up to three tokens to each request's step; the pool admits 20 of "
+        "which 10 fit to the end",
+        (*_SMALL_POOL, "--speculative-config",
+         '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3}'),
+        Load(clients=40, prompt_tokens=(200, 400), output_tokens=(300, 600)),
+        settle_s=60.0,
+        recorded_only=True,
+    ),
+    Scenario(
+        "thrash-one-rank-of-two",
+        "kv-preemption-thrash",
+        "a router pins 40 clients to rank 0 and two to rank 1: the one thrashes, the other is busy",
+        (*_SMALL_POOL, "--data-parallel-size", "2"),
+        Load(clients=40, prompt_tokens=(200, 400), output_tokens=(300, 600), rank=0),
+        Load(clients=2, prompt_tokens=(200, 400), output_tokens=(300, 600), rank=1),
+        settle_s=15.0,
+        recorded_only=True,
+        thrashing="0",
+    ),
+)  # fmt: skip
 
 
 def scenario(name: str) -> Scenario:

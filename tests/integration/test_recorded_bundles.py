@@ -26,6 +26,9 @@ def test_a_recording_is_named(name: str) -> None:
     report = diagnose(bundle.read(BUNDLES / name))
     (replica,) = report.replicas
     assert replica.diagnosis.cause == one.cause, replica
+    if one.thrashing:
+        named = f"(engine {one.thrashing}; 1 of 2 data-parallel engines say so)"
+        assert named in replica.diagnosis.summary
     assert replica.engine_version.startswith("0.32.0")
     if one.cause.startswith("healthy"):
         assert replica.forecast.exhaustion_in_s is None, replica.forecast

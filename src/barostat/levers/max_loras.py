@@ -13,13 +13,16 @@ from __future__ import annotations
 from barostat.core.lever import Lever, NotApplicable, Proposal, SetsFlag, Situation
 from barostat.core.proposed_change import SetFlag
 from barostat.core.prose import Prose
+from barostat.core.window import Window
 from barostat.levers._readings import count
 
 NAME = "max-loras"
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """As many places as adapters ran and waited at once."""
+    """As many places as adapters ran and waited at once, or as the engine was started with: it does
+    not list an adapter that waits and has never run.
+    """
     window = situation.window
     if situation.variant != "adapters":
         return NotApplicable(NAME, Prose("no request waits for an adapter"))
@@ -27,7 +30,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     slots = window.config.number("max_loras")
     if running is None or waiting is None or slots is None:
         return NotApplicable(NAME, Prose("the adapters in use were not measured"))
-    wanted = int(running.high + waiting.high)
+    wanted = max(int(running.high + waiting.high), _started_with(window))
     if wanted <= slots:
         return NotApplicable(NAME, Prose(f"{count(slots)} places are enough for {wanted}"))
     return Proposal(
@@ -40,6 +43,13 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         True,
         20,
     )
+
+
+def _started_with(window: Window) -> int:
+    """Adapters of --lora-modules; 0 where none are named."""
+    modules = window.config.get("lora_modules")
+    text = "" if modules is None else str(modules.value)
+    return text.count('"name"') or len(text.split())
 
 
 LEVER = Lever(

@@ -6,8 +6,8 @@ slots are free.
 
 Impact: time to first token of the adapters that wait, for as long as the others are busy.
 
-Evidence: deferred requests in most readings, as many adapters running as max_loras, others waiting
-(`vllm:lora_requests_info`).
+Evidence: deferred requests in most readings, as many adapters running as max_loras
+(`vllm:lora_requests_info`). Adapters that wait are listed there only if they have run before.
 
 Not evidence: deferred requests alone: a grammar or a KV transfer defers too. Adapters that wait
 while a slot for them is free.
@@ -25,9 +25,14 @@ from barostat.core.verdict import Absent, Present, Unknown, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._holding import holding, recent_mean, together
 
+_UNLISTED = 0.85
+"""A grammar or a KV transfer may hold the requests up instead."""
+
 
 def judge(window: Window) -> Verdict:
-    """Present if requests are deferred while all adapter slots run and other adapters wait."""
+    """Present if requests are deferred while all adapter slots run. Less sure where the engine lists no
+    other adapter: it knows only those that have run.
+    """
     deferred = window["deferred_waiting_requests"]
     running, waiting = window["running_adapters"], window["waiting_adapters"]
     evidence = tuple(each.evidence(window.at) for each in (deferred, running, waiting))
@@ -35,16 +40,16 @@ def judge(window: Window) -> Verdict:
     if slots is None:
         return Unknown("the number of adapter slots (max_loras) is not known", ())
     held = holding(
-        together(deferred, running, waiting),
-        lambda requests, runs, waits: requests > 0 and waits > 0 and runs >= slots,
+        together(deferred, running), lambda requests, runs: requests > 0 and runs >= slots
     )
     if not held.holds:
         return Absent("no adapter waits for a slot for long", evidence)
+    listed = f"for {waiting.last:.0f} LoRA adapters" if waiting.last else "for other LoRA adapters"
     return Present(
-        f"{recent_mean(deferred):.0f} requests wait for {waiting.last:.0f} LoRA adapters: "
+        f"{recent_mean(deferred):.0f} requests wait {listed}: "
         f"{running.last:.0f} of {slots:.0f} adapter slots are in use, {held.how}",
         evidence,
-        held.confidence,
+        held.confidence * (1.0 if waiting.last else _UNLISTED),
     )
 
 

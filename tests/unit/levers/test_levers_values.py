@@ -680,6 +680,12 @@ def test_adapters_that_wait_get_slots() -> None:
         proposed(ask("max-loras", "slot-bound", "adapters", config={"max_loras": 1}, also=measured))
         == "--max-loras 4"
     )
+    unlisted = {"running_adapters": 1.0, "waiting_adapters": 0.0}
+    started = {"max_loras": 1, "lora_modules": "red=/a green=/b"}
+    assert (
+        proposed(ask("max-loras", "slot-bound", "adapters", config=started, also=unlisted))
+        == "--max-loras 2"
+    )
     assert refused(ask("max-loras", "slot-bound", config={"max_loras": 1}, also=measured))
     assert refused(ask("raise-max-num-seqs", "slot-bound", "adapters"))
 
