@@ -681,7 +681,7 @@ def test_adapters_that_wait_get_slots() -> None:
         == "--max-loras 4"
     )
     unlisted = {"running_adapters": 1.0, "waiting_adapters": 0.0}
-    started = {"max_loras": 1, "lora_modules": "red=/a green=/b"}
+    started: dict[str, ConfigScalar] = {"max_loras": 1, "lora_modules": "red=/a green=/b"}
     assert (
         proposed(ask("max-loras", "slot-bound", "adapters", config=started, also=unlisted))
         == "--max-loras 2"
