@@ -105,9 +105,9 @@ class Planned:
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `plan -o json` prints."""
-        from barostat.shells.reports.capacity.plan_views import document
+        from barostat.shells.reports.capacity.plan_data import plan_json
 
-        return document(self.answer)
+        return plan_json(self.answer)
 
     def __repr__(self) -> str:
         plan = self.answer.plan
@@ -115,14 +115,16 @@ class Planned:
         return f"<Planned {plan.request.model_name}: {told}>"
 
     def __str__(self) -> str:
-        from barostat.shells.reports.capacity.plan_views import table
+        from barostat.shells.reports.capacity.plan_document import plan_document
+        from barostat.shells.reports.sheet.forms import as_text
 
-        return table(self.answer, WIDTH)
+        return as_text(plan_document(self.answer), WIDTH)
 
     def _repr_html_(self) -> str:
-        from barostat.shells.reports.capacity.page import plan_html
+        from barostat.shells.reports.capacity.plan_document import plan_document
+        from barostat.shells.reports.sheet.forms import as_html
 
-        return _framed(plan_html(self.answer))
+        return _framed(as_html(plan_document(self.answer)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

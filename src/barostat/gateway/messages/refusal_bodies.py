@@ -60,7 +60,7 @@ def answer(
     """The whole response. `reason`: the name of what refused it, as `code` and in a header of its
     own.
     """
-    if route == "messages":
+    if route in ("messages", "count_tokens"):
         body = {
             "type": "error",
             "error": {"type": _ANTHROPIC.get(status, "api_error"), "message": message},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 Route = Literal[
-    "chat", "batch", "completions", "responses", "messages", "audio", "embeddings", "score", "models", "other"
+    "chat", "batch", "completions", "responses", "messages", "audio", "embeddings", "score", "models", "count_tokens", "other"
 ]  # fmt: skip
 ROUTES: tuple[Route, ...] = get_args(Route)
 _POSTED = frozenset({b"POST", b"OPTIONS"})
@@ -16,7 +16,7 @@ LISTED: dict[bytes, tuple[Route, frozenset[bytes]]] = {
     b"/v1/completions": ("completions", _POSTED),
     b"/v1/responses": ("responses", _POSTED),
     b"/v1/messages": ("messages", _POSTED),
-    b"/v1/messages/count_tokens": ("other", _POSTED),
+    b"/v1/messages/count_tokens": ("count_tokens", _POSTED),
     b"/v1/audio/transcriptions": ("audio", _POSTED),
     b"/v1/audio/translations": ("audio", _POSTED),
     b"/v1/embeddings": ("embeddings", _POSTED),

@@ -19,7 +19,7 @@ from barostat.judge.sizing.request_shape import Arrival, traffic_from_quantiles,
 from barostat.kv.pool import fill
 from barostat.shells.cli.capacity import plan as plan_verb
 from barostat.shells.cli.capacity import plan_arguments, plan_inputs
-from barostat.shells.reports.capacity import plan_views
+from barostat.shells.reports.capacity.plan_data import plan_json
 
 
 def parse(*words: str) -> Any:
@@ -35,7 +35,7 @@ def made(*words: str) -> CapacityPlan:
 
 
 def document(*words: str) -> dict[str, Any]:
-    return plan_views.document(plan_inputs.answer(plan_inputs.asked(parse(*words))))
+    return plan_json(plan_inputs.answer(plan_inputs.asked(parse(*words))))
 
 
 def test_the_json_contract() -> None:
@@ -387,7 +387,7 @@ def test_so_many_cards_are_so_many_ranks(
     gpu: str, shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert plan_verb.run(parse("--model", "Qwen/Qwen2.5-72B-Instruct", "--gpu", gpu)) == 0
-    assert shown in capsys.readouterr().out.splitlines()[0]
+    assert shown in capsys.readouterr().out.splitlines()[1]
 
 
 @pytest.mark.parametrize(

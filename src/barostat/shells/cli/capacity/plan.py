@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barostat.core.errors import InputError
 from barostat.shells.cli.capacity.plan_arguments import START_FORMATS, add_arguments
+
+if TYPE_CHECKING:
+    from barostat.judge.sizing.answer import CapacityAnswer
 
 EPILOG = """\
 examples:
@@ -73,10 +76,31 @@ def known_names(*, cards: bool) -> list[str]:
     )
 
 
+def _shown(answer: CapacityAnswer, output: str) -> str:
+    from barostat.io.input_files.limits_file import render
+    from barostat.shells.reports.capacity.plan_data import plan_json
+    from barostat.shells.reports.capacity.plan_document import plan_document
+    from barostat.shells.reports.json_text import json_text
+    from barostat.shells.reports.sheet.forms import shown
+
+    match output:
+        case "json":
+            return f"{json_text(plan_json(answer))}\n"
+        case "yaml":
+            import yaml
+
+            return str(
+                yaml.safe_dump(plan_json(answer), sort_keys=False, allow_unicode=True, width=140)
+            )
+        case "limits":
+            return render(answer.derived.limits)
+        case _:
+            return shown(plan_document(answer), output)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Plan, print; answer 0 fits, 1 does not, 3 unknown architecture."""
     from barostat.shells.cli.capacity import plan_compare, plan_inputs
-    from barostat.shells.reports.capacity import plan_views
 
     if LIST in (arguments.gpu, arguments.model):
         print("\n".join(known_names(cards=arguments.gpu == LIST)))
@@ -113,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         print(START_FORMS[arguments.output](start))
     else:
-        print(plan_views.render(answer, arguments.output))
+        print(_shown(answer, arguments.output), end="")
     if not answer.plan.request.model.known:
         print(f"barostat: {answer.plan.request.model.notes[-1]}", file=sys.stderr)
         return 3

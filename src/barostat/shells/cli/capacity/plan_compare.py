@@ -14,10 +14,8 @@ from barostat.judge.sizing.answer import CapacityAnswer
 from barostat.shells.cli.capacity import plan_inputs
 from barostat.shells.cli.capacity.plan_arguments import add_arguments
 from barostat.shells.cli.capacity.prices import prices_of
-from barostat.shells.reports.aligned import aligned
-from barostat.shells.reports.capacity.plan_views import document
+from barostat.shells.reports.capacity.plan_data import plan_json
 from barostat.shells.reports.json_text import json_text
-from barostat.shells.reports.wrapped import paragraph, terminal_width
 
 Row = tuple[str, dict[str, Any] | None, str]
 """The requested configuration, its plan as data with its cost, or why there is none."""
@@ -53,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     for text in dict.fromkeys(alternatives):
         try:
             answer = plan_inputs.answer(plan_inputs.asked(alternative(arguments, text)))
-            rows.append((text, document(answer) | _costs(answer, prices), ""))
+            rows.append((text, plan_json(answer) | _costs(answer, prices), ""))
             answers.append((text, answer, ""))
         except InputError as error:
             rows.append((text, None, str(error)))
@@ -61,15 +59,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output == "json":
         plans = [{"alternative": text, **(made or {"error": why})} for text, made, why in rows]
         print(json_text({"apiVersion": API_VERSION, "kind": "CapacityComparison", "plans": plans}))
-    elif arguments.output == "html":
-        from barostat.shells.reports.capacity.page import comparison_html
-
-        print(
-            comparison_html(_model(answers), answers, _cells(rows, prices), _cost_note(rows)),
-            end="",
-        )
     else:
-        print(_table(rows, prices, markdown=arguments.output == "md"))
+        from barostat.shells.reports.capacity.plan_document import comparison_document
+        from barostat.shells.reports.sheet.forms import shown
+
+        compared = comparison_document(
+            _model(answers), answers, _cells(rows, prices), _cost_note(rows)
+        )
+        print(shown(compared, arguments.output), end="")
     if all(made is None for _, made, _ in rows):
         return 2
     return (
@@ -196,14 +193,3 @@ def _cost_note(rows: list[Row]) -> str:
 def _kv(size_bytes: int) -> str:
     """The memory left for the cache, or what is short."""
     return f"{size_bytes / GIB:.1f}" if size_bytes >= 0 else f"{-size_bytes / GIB:.1f} short"
-
-
-def _table(rows: list[Row], prices: dict[str, float], *, markdown: bool) -> str:
-    head, *body = _cells(rows, prices)
-    note = _cost_note(rows)
-    below = ["", *([note] if markdown else paragraph(note, "", terminal_width()))] if note else []
-    if markdown:
-        lines = [f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *body)]
-    else:
-        lines = aligned((head, *body), right=range(1, head.index("starts")))
-    return "\n".join((*lines, *below))

@@ -1,6 +1,4 @@
-"""A plan, or several, as one HTML page that needs nothing else: does it fit, where the memory goes,
-which limits follow.
-"""
+"""A plan, or several side by side: does it fit, where the memory goes, which limits follow."""
 
 from __future__ import annotations
 
@@ -18,6 +16,8 @@ from barostat.shells.reports.sheet.blocks import (
     Footer,
     Heading,
     Items,
+    Listing,
+    Only,
     Paragraph,
     Section,
     Table,
@@ -27,16 +27,27 @@ from barostat.shells.reports.sheet.blocks import (
     named,
 )
 from barostat.shells.reports.sheet.drawing import Box, Drawing, Entry, Figure
-from barostat.shells.reports.sheet.forms import as_html
 
 Alternative = tuple[str, CapacityAnswer | None, str]
 """What was asked, the answer, or why there is none."""
+_FIRST_TO_GO = ("weights GiB/GPU", "max seqs", "per M tokens", "KV GiB/GPU")
+"""Columns of a comparison that a narrow terminal leaves out."""
 _WIDTH = 800.0
 _SHOWN_BYTES = 1e7
+_BAR_SIGNS = 60
+_FILLS = {
+    "weights": "█",
+    "LoRA adapters": "▚",
+    "activations": "▓",
+    "non-torch": "▒",
+    "graphs": "░",
+    "KV cache": "■",
+    "unused": "·",
+}
 
 
-def plan_html(answer: CapacityAnswer) -> str:
-    """The page of one plan."""
+def plan_document(answer: CapacityAnswer) -> Document:
+    """One plan."""
     found = answer.plan
     changes: list[Text] = [
         (code(change.arguments), f": {change.cost}; {change.tokens:,} tokens")
@@ -52,26 +63,25 @@ def plan_html(answer: CapacityAnswer) -> str:
         *answer.derived.pools,
         *found.assumptions,
     )
+    would = "" if found.fits else "would "
     blocks = (
-        Heading("plan", found.request.model_name, f"on {where(answer)}"),
+        Heading("plan", found.request.model_name, f"{found.request.model.name} on {where(answer)}"),
         _verdict(answer),
         Facts(list(summary(found).items())),
         _memory([("", answer)]),
+        Only(("terminal",), [Section("Memory of one GPU", _memory_lines(answer))]),
         Section("What makes it fit", [] if found.fits else [todo]),
-        Section(
-            f"Limits that {'' if found.fits else 'would '}follow",
-            [Table(rows, (0, 2), mono=(0,))] if limits else [],
-        ),
-        Section("To know", [Items(notes)]),
+        Section(f"Limits that {would}follow", [Table(rows, (0, 2), mono=(0,))] if limits else []),
+        Listing("To know", notes),
         Footer("the same as data: barostat plan -o json"),
     )
-    return as_html(Document(f"Plan: {found.request.model_name}", blocks))
+    return Document(f"Plan: {found.request.model_name}", blocks)
 
 
-def comparison_html(
+def comparison_document(
     model: str, shown: Sequence[Alternative], rows: Sequence[Sequence[str]], note: str = ""
-) -> str:
-    """The page of a comparison. `rows`: its table, the heading first; `note`: what to know of it."""
+) -> Document:
+    """Several plans. `rows`: the table, the heading first; `note`: what to know of it."""
     fitting = [(name, answer) for name, answer, _ in shown if answer is not None and answer.starts]
     answered = [(name, answer) for name, answer, _ in shown if answer is not None]
     if fitting:
@@ -94,10 +104,10 @@ def comparison_html(
         _verdict_first(rows),
         *([Paragraph(note, "soft")] if note else []),
         _memory(answered),
-        Section("Ruled out", [Items([*refused, *wrong])]),
+        Listing("Ruled out", [*refused, *wrong]),
         Footer("the same as data: barostat plan --compare -o json"),
     ]
-    return as_html(Document(f"Plans: {model}", blocks))
+    return Document(f"Plans: {model}", blocks)
 
 
 def _verdict_first(rows: Sequence[Sequence[str]]) -> Table:
@@ -107,7 +117,8 @@ def _verdict_first(rows: Sequence[Sequence[str]]) -> Table:
     at = rows[0].index("starts")
     moved = [(row[0], row[at], *row[1:at], *row[at + 1 :]) for row in rows]
     has_reason = any(len(row[at]) > len("yes") for row in rows[1:])
-    return Table(moved, (0, 1) if has_reason else (0,))
+    to_go = [moved[0].index(name) for name in _FIRST_TO_GO if name in moved[0]]
+    return Table(moved, (0, 1) if has_reason else (0,), first_to_go=to_go)
 
 
 def _verdict(answer: CapacityAnswer) -> Verdict:
@@ -145,6 +156,18 @@ def _memory(shown: Sequence[tuple[str, CapacityAnswer]]) -> Section:
         for name, parts, total in bars
     ]
     return Section("Memory of one GPU", [Drawn(figures)])
+
+
+def _memory_lines(answer: CapacityAnswer) -> list[Block]:
+    """The bar of signs, and what each sign is; nothing where the card's size is not known."""
+    parts = memory_parts(answer)
+    total = sum(size for _, size in parts)
+    cells, so_far = "", 0.0
+    for name, size in parts:
+        so_far += size
+        cells += _FILLS.get(name, "?") * (round(so_far / total * _BAR_SIGNS) - len(cells))
+    entries = [(f"{_FILLS.get(name, '?')} {name}", gib(size)) for name, size in parts]
+    return [Paragraph(cells), Facts(entries)] if parts else []
 
 
 def _total(answer: CapacityAnswer) -> float:
