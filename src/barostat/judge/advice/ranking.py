@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 
 from barostat.core.diagnosis import Expected, SloOutlook
 from barostat.judge.advice.step_score import MOST_REFUSED_RATIO
+from barostat.symptoms.preemption_heavy import HEAVY_PER_FINISHED
 
 PROMPT_S = 1.0
 """Without an SLO: a first token within a second is prompt."""
@@ -27,12 +28,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ranked(Generic[T]):
-    """Something to rank by its forecast. `value`: benefit minus price."""
+    """Something to rank by its forecast. `value`: benefit minus price; `preempted_ratio`:
+    preemptions for each request that finishes.
+    """
 
     item: T
     expected: Expected
     value: float
     slo: SloOutlook | None = None
+    preempted_ratio: float = 0.0
 
 
 def in_order(entries: Sequence[Ranked[T]], prompt_s: float | None = None) -> list[T]:
@@ -51,6 +55,22 @@ def in_order(entries: Sequence[Ranked[T]], prompt_s: float | None = None) -> lis
         equal.sort(key=lambda entry: (_SLO_ORDER.index(entry.slo), -entry.value))
         ordered += [entry.item for entry in equal]
     return ordered
+
+
+def best_value(entries: Sequence[Ranked[T]], today: Expected, prompt_s: float | None = None) -> T:
+    """The first of the values of one lever. One that leaves so many preemptions that a diagnosis
+    would name them again ranks behind those that do not, bring a benefit and do not let requests
+    wait clearly longer than today.
+    """
+    longest_s = EQUAL_RATIO * wait_s(today)
+    calm = [
+        entry
+        for entry in entries
+        if entry.preempted_ratio < HEAVY_PER_FINISHED
+        and entry.value > 0
+        and wait_s(entry.expected) <= longest_s
+    ]
+    return in_order(calm or entries, prompt_s)[0]
 
 
 def wait_s(expected: Expected) -> float:

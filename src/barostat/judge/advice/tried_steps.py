@@ -37,7 +37,7 @@ from barostat.core.window import Window
 from barostat.judge.advice.change_text import as_written, summary_of
 from barostat.judge.advice.nearby_values import nearby
 from barostat.judge.advice.pace_range import is_open, lowest_and_highest, possible_changes
-from barostat.judge.advice.ranking import Ranked, in_order
+from barostat.judge.advice.ranking import Ranked, best_value, in_order
 from barostat.judge.advice.step_score import (
     benefit,
     beyond_chance,
@@ -416,11 +416,12 @@ def _best_value(options: Options, bout: Bout) -> tuple[ProposedChange, Candidate
         preempted_ratio = run.runs[0].preempted_ratio
         ends = preemption_outlook(before, then, preempted_ratio) == "ends"
         value = benefit(before, then, ends_preemption=ends)
-        entries.append(Ranked((change, made, run), then, value, slo_outlook(run, bout.slo)))
+        outlook = slo_outlook(run, bout.slo)
+        entries.append(Ranked((change, made, run), then, value, outlook, preempted_ratio))
     if not entries:
         change, made = options.values[0]
         return change, made, compare(_pressed(made), bout.load, bout.slo, bout.paces[:1], 1)
-    return in_order(entries, bout.slo.ttft_s)[0]
+    return best_value(entries, before, bout.slo.ttft_s)
 
 
 def _pressed(made: Candidate) -> Candidate:

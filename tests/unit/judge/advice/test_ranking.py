@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barostat.core.diagnosis import Expected, SloOutlook
-from barostat.judge.advice.ranking import EQUAL_RATIO, PROMPT_S, Ranked, in_order, wait_s
+from barostat.judge.advice.ranking import (
+    EQUAL_RATIO,
+    PROMPT_S,
+    Ranked,
+    best_value,
+    in_order,
+    wait_s,
+)
 
 BASE = Expected(500.0, 1.0, 2.0, 0.02, 0.05, 0.0, 0.0)
 
@@ -53,6 +60,21 @@ def test_rejected_requests_never_get_a_first_token() -> None:
 def test_equal_steps_keep_their_order() -> None:
     assert in_order([entry("first", 1.0), entry("second", 1.0)]) == ["first", "second"]
     assert in_order([]) == []
+
+
+@pytest.mark.parametrize(
+    ("calm_wait_s", "calm_value", "wanted"),
+    [(43.6, 0.6, "14"), (51.0, 0.1, "14"), (60.0, 0.6, "16"), (43.6, -0.1, "16")],
+)
+def test_a_value_that_leaves_the_harm_ranks_behind_one_that_ends_it_and_is_a_benefit(
+    calm_wait_s: float, calm_value: float, wanted: str
+) -> None:
+    """A limit of 16 left 0.4 preemptions for each request, and the incident never ended."""
+    partial = replace(entry("16", 33.0, 0.7), preempted_ratio=0.4)
+    calm = replace(entry("14", calm_wait_s, calm_value), preempted_ratio=0.02)
+    today = entry("today", 41.4).expected
+    assert best_value([partial, calm], today) == wanted
+    assert best_value([partial], today) == "16"
 
 
 @given(
