@@ -8,11 +8,12 @@ best of three runs. The real scheduler (where `make vllm` has been run) takes th
 same workload with the same settings; BLIS, where a built checkout is given, all rows of those
 without caching (bench/twin_peers.py). Prints one table and, last, one line of JSON with the ratios.
 Then models with several KV groups, each load beside the same with one full group in the same run:
-sliding windows, local chunks, states, without caching, with it, and with prefixes in common.
+sliding windows, local chunks, states, without caching, with it, and with prefixes in common. Last,
+four replicas behind the gateway's decisions, beside one engine with a quarter of the requests.
 
-Exits 1 if a promise is broken: 1e7 without prefix caching, 2e6 with it (7e5
+Exits 1 if a promise is broken: 1e7 without prefix caching, 2e6 with it (1e6
 where prompts have hundreds of blocks); several groups half the
-speed of one, a quarter with prefix caching. The promise is of a machine
+speed of one, a quarter with prefix caching; a sixth behind the gateway. The promise is of a machine
 on which the real scheduler makes 7e4; where it makes less, beside it in the same run, the promise
 is less in proportion, and the table says so.
 """
@@ -35,7 +36,9 @@ sys.path.insert(0, str(ROOT))
 
 from bench.twin_peers import blis  # noqa: E402
 
+from barostat.admit.rules import Rules  # noqa: E402
 from barostat.io.input_files.requests_file import read_requests  # noqa: E402
+from barostat.judge.experiments.gated import Fleet, GatedRun, Traffic  # noqa: E402
 from barostat.twin.forms import simulate  # noqa: E402
 from barostat.twin.pace import EverySteps  # noqa: E402
 from barostat.twin.request import Row  # noqa: E402
@@ -47,12 +50,13 @@ ORACLE = ROOT / "tests" / "parity" / "oracle_scheduler.py"
 REAL_REQUEST_STEPS = 120_000
 ROUNDS = 3
 PROMISED = {False: 1e7, True: 2e6}
-PROMISED_LONG = 7e5
+PROMISED_LONG = 1e6
 """With prefix caching where prompts have hundreds of blocks: each is taken, registered and given back."""
 _LONG_TOKENS = 4_000
 REAL_WHERE_PROMISED = 7e4
 PROMISED_OF_ONE = {False: 0.5, True: 0.25}
 """Speed of several KV groups over that of one, without prefix caching and with it."""
+PROMISED_GATED = 1 / 6
 ONE = (KvGroup(16),)
 LAYOUTS = {
     "window 128 (gpt-oss)": (KvGroup(16), KvGroup(16, 128)),
@@ -192,6 +196,34 @@ def beside_one_group() -> tuple[dict[str, float], list[str]]:
     return ratios, broken
 
 
+def behind_gateway() -> tuple[dict[str, float], list[str]]:
+    """Prints the speed of four replicas behind the gateway beside one engine's: (ratio, what is
+    below the promise).
+    """
+    base = Settings(
+        kv_blocks=24_000, max_model_len=16_384, max_num_seqs=512, max_num_batched_tokens=8_192,
+        prefix_caching=False,
+    )  # fmt: skip
+    name, pace = "300 s of 80 requests/s, four replicas", EverySteps(30_000_000)
+    many = made(name, 80, 300, (600, 200), base, 0.03)
+    alone = made("300 s of 20 requests/s", 20, 300, (600, 200), base, 0.03)
+    steps, seconds, _ = ours(alone)
+    taken = []
+    for _ in range(ROUNDS):
+        gc.collect()
+        start = time.process_time()
+        run = GatedRun(Fleet(4, base, pace), Rules(queue_deadline_s=60.0), Traffic(many.rows, 2000))
+        outcome = run.run()
+        taken.append(time.process_time() - start)
+    gated = sum(life.output_tokens for life in outcome.lives.values())
+    rate, one = gated / min(taken), steps / seconds
+    print(
+        f"\n{name}, gateway: {rate:.3g} tokens/s, {rate / one:.2f} of one engine's {one:.3g} request-steps/s"
+    )
+    missed = [] if rate / one >= PROMISED_GATED else [f"{name}: {rate / one:.2f} of one engine"]
+    return {name: round(rate / one, 2)}, missed
+
+
 def ours(load: Load) -> tuple[int, float, int]:
     """Request-steps, seconds and preemptions of the twin."""
     taken = []
@@ -311,7 +343,9 @@ def main() -> int:
                 f"{promised * slower:.2g} of a machine as slow as this"
             )
     of_one, slow = beside_one_group()
-    broken += slow
+    gated, late = behind_gateway()
+    of_one |= gated
+    broken += slow + late
     for line in broken:
         print(f"below the promise: {line}")
     found = {"ratioToRealScheduler": ratios, "ratioToBlis": ratios_blis, "ratioToOneGroup": of_one}
