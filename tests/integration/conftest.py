@@ -11,6 +11,11 @@ import pytest
 from dev.engine import Engine, is_installed
 
 EngineFactory = Callable[..., Engine]
+POOLING = (
+    *("--max-model-len", "4096", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64"),
+    *("--runner", "pooling", "--convert", "embed"),
+)
+"""Flags of the engine that pools and does not generate."""
 
 
 class _Pool:
@@ -43,7 +48,14 @@ class _Pool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything that uses an engine is marked `real`."""
+    """Everything that uses an engine is marked `real`. Tests of the engine that pools run one after
+    another, so that it starts once.
+    """
+    pooling = [item for item in items if "pooling_engine" in getattr(item, "fixturenames", ())]
+    if pooling:
+        first = items.index(pooling[0])
+        rest = [item for item in items[first:] if item not in pooling]
+        items[first:] = [*pooling, *rest]
     for item in items:
         if {"real_vllm"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.real)
@@ -74,6 +86,12 @@ def engine_factory(one_engine: _Pool) -> EngineFactory:
     next test that asks for the same.
     """
     return one_engine.ready
+
+
+@pytest.fixture
+def pooling_engine(one_engine: _Pool) -> Engine:
+    """An engine that embeds, scores and ranks."""
+    return one_engine.ready(*POOLING)
 
 
 @pytest.fixture

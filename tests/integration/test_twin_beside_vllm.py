@@ -20,6 +20,7 @@ from dev.free_port import free_port
 from dev.setup_prometheus import PROGRAM, is_installed
 from dev.twin_engine import TwinEngine
 from prometheus_client.parser import text_string_to_metric_families
+from tests.integration.conftest import POOLING
 
 FLAGS = ("--max-model-len", "4096", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64")
 FEW = [*range(5, 25)]
@@ -252,22 +253,20 @@ def embedding_bodies() -> list[tuple[str, str, Any]]:
     ]  # fmt: skip
 
 
-def test_embeddings_are_answered_alike(engine_factory: Callable[..., Engine]) -> None:
-    pooling = ("--runner", "pooling", "--convert", "embed")
-    real = engine_factory(*FLAGS, *pooling)
-    with TwinEngine(*FLAGS, *pooling) as twin:
+def test_embeddings_are_answered_alike(pooling_engine: Engine) -> None:
+    with TwinEngine(*POOLING) as twin:
         twin.wait_ready(within_s=30)
         for method, path, body in embedding_bodies():
             theirs, ours = (
                 re.sub(r'"(embedding|data)":(\[[-\d.e,]+\]|"[^"]*")', r'"\1":_', str(found))
                 for found in (
-                    answered(real.url, method, path, body),
+                    answered(pooling_engine.url, method, path, body),
                     answered(twin.url, method, path, body),
                 )
             )
             assert ours == theirs, (method, path, body)
         counted = "vllm:(generation_tokens_total|request_params_max_tokens_count|inter_token)"
-        for engine in (real, twin):
+        for engine in (pooling_engine, twin):
             page = httpx.get(engine.url + "/metrics").text
             sums = [
                 line for line in page.splitlines() if re.match(f"{counted}.*(total|count)", line)
