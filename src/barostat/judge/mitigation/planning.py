@@ -484,11 +484,10 @@ def _bounds(seen: TargetSnapshot, wish: Wish, expectation: Expectation) -> StepL
     """Those that were asked for, with the time that the proof, the requests and the target's own
     pods need.
     """
-    bounds = replace(
-        wish.bounds,
-        verify_s=max(wish.bounds.verify_s, 2.0 * expectation.sustained_s),
-        drain_s=wish.drain_s or max(wish.bounds.drain_s, drain_s_of(seen.windows().values())),
-    )
+    verify_s = max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)
+    needed_s = drain_s_of(seen.windows().values(), verify_s)
+    drain_s = wish.drain_s or max(wish.bounds.drain_s, needed_s)
+    bounds = replace(wish.bounds, verify_s=verify_s, drain_s=drain_s)
     return with_times_of(seen.home, seen.template, bounds)
 
 

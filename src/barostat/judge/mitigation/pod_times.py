@@ -33,19 +33,28 @@ def with_times_of(home: Object, template: Object, bounds: StepLimits) -> StepLim
     )
 
 
-def drain_s_of(windows: Iterable[Window]) -> float:
-    """Seconds that a drain may last: twice the time that the requests of any of these engines take
-    now, with what is queued before them; 0 where that was not measured.
+def drain_s_of(windows: Iterable[Window], verify_s: float) -> float:
+    """Seconds that a drain may last: twice the time that the requests of any of these engines take,
+    with what is queued before them by the end of the proof; 0 where that was not measured.
+
+    `verify_s`: seconds that the proof may take; a queue that grows now grows on until then.
     """
-    return min(LONGEST_DRAIN_S, 2.0 * max(map(_drained_within_s, windows), default=0.0))
+    within_s = (_drained_within_s(window, verify_s) for window in windows)
+    return min(LONGEST_DRAIN_S, 2.0 * max(within_s, default=0.0))
 
 
-def _drained_within_s(window: Window) -> float:
-    longest, finished = window.fresh("e2e_p99_s"), window.fresh("finished_per_s")
-    under_way = [window.fresh(name) for name in ("running_requests", "waiting_requests")]
-    many = sum(found.last for found in under_way if found is not None)
-    queued_s = many / finished.mean if finished is not None and finished.mean > 0 else 0.0
-    return max(longest.last if longest is not None else 0.0, queued_s)
+def _drained_within_s(window: Window, verify_s: float) -> float:
+    now = {
+        name: found.last if name == "e2e_p99_s" else found.mean
+        for name in ("e2e_p99_s", "running_requests", "waiting_requests", "arrivals_per_s")
+        if (found := window.fresh(name)) is not None
+    }
+    finished = window.fresh("finished_per_s")
+    per_s = finished.mean if finished is not None else 0.0
+    grows_per_s = max(0.0, now.get("arrivals_per_s", 0.0) - per_s)
+    queue = now.get("running_requests", 0.0) + now.get("waiting_requests", 0.0)
+    queued_s = (queue + grows_per_s * verify_s) / per_s if per_s > 0 else 0.0
+    return max(now.get("e2e_p99_s", 0.0), queued_s)
 
 
 def _start_s(home: Object, template: Object) -> float:

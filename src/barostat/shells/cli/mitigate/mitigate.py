@@ -129,7 +129,7 @@ def add_parser(verbs: Any) -> None:
         metavar="TIME",
         help=(
             "longest wait for a replica's requests to finish; those that still run are then cut and "
-            "counted (default: twice the time that requests take now, 5m to 1h)"
+            "counted (default: twice the time that requests take, queue included, 5m to 1h)"
         ),
     )
     how.add_argument(
