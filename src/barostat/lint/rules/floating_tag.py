@@ -48,7 +48,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             )
             yield Found(
                 engine.image.place,
-                f"{named}: which vLLM runs depends on when the node pulled it",
+                f"{named}: which vLLM runs depends on when it was pulled",
                 fix,
             )
 

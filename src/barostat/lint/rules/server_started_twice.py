@@ -45,7 +45,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             said = engine.handed_on.text
             yield Found(
                 engine.handed_on.place,
-                f"the image starts vllm serve itself: {said!r} is handed to it as an "
+                f"the image starts the server itself: {said!r} is handed to it as an "
                 "argument, which it refuses",
                 f"leave {said!r} out, or set {_WHOLE.get(engine.form, 'the entry point')}",
             )

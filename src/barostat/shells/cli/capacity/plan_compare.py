@@ -21,7 +21,7 @@ Row = tuple[str, dict[str, Any] | None, str]
 """The requested configuration, its plan as data with its cost, or why there is none."""
 _INPUT_TOKENS, _OUTPUT_TOKENS = 1000.0, 300.0
 """Mix of tokens that costs are of, where no traffic is given."""
-_PRICED = ("per hour", "per M output tokens", "per M tokens")
+_PRICED = ("per hour", "per M output", "per M tokens")
 
 
 class _Words(argparse.ArgumentParser):

@@ -34,7 +34,7 @@ from barostat.shells.reports.simulation.closing import level
 from barostat.shells.reports.simulation.text import format_seconds
 
 _FEW = 100
-_PRICED = ("per hour", "per M output tokens", "per M tokens")
+_PRICED = ("per hour", "per M output", "per M tokens")
 _HEAD = ("", "replicas", "cards", *_PRICED, "tokens/s", "TTFT p99", "mean ITL p99", "KV")
 
 

@@ -139,7 +139,7 @@ def test_costs_are_of_the_load_and_no_row_comes_twice(capsys: pytest.CaptureFixt
         assert one["costPerMillionTokens"] == pytest.approx(each * 300 / 2300)
     assert main(command) == 0
     said = capsys.readouterr().out
-    assert "per M output tokens" in said
+    assert "per M output" in said
     assert "2,000 of input to 300 of output" in " ".join(said.split())
 
 

@@ -67,13 +67,11 @@ tr.chosen td{font-weight:700}td:last-child,th:last-child{padding-right:0}
 .figures{grid-template-columns:repeat(2,1fr)}.figures dd{font-size:1.15rem}
 th{white-space:normal;overflow-wrap:break-word}td.words:last-child{min-width:20rem}td.mono.words{min-width:7rem}
 td.words:nth-child(2):not(:last-child){min-width:10.5rem}
-tr:has(>td.words:last-child:nth-child(3)),tr:has(>td.words:last-child:nth-child(4)){display:grid;grid-template-columns:1fr max-content;
+tr:has(>.words:last-child:nth-child(n+3)){display:flex;flex-wrap:wrap;column-gap:.9rem;
 border-bottom:1px solid var(--rule);padding:.35rem 0}
-tr:has(>td.words:last-child:nth-child(4)){grid-template-columns:1fr max-content max-content}
-tr:has(>th.words:last-child:nth-child(3)),tr:has(>th.words:last-child:nth-child(4)){display:none}
-tr:has(>td.words:last-child:nth-child(3)) td,tr:has(>td.words:last-child:nth-child(4)) td{border:0;padding:.05rem 0;grid-row:1}
-tr:has(>td.words:last-child:nth-child(3)) td:last-child,tr:has(>td.words:last-child:nth-child(4)) td:last-child{grid-column:1/-1;
-grid-row:2;color:var(--soft);min-width:0}tr:has(>td.words:last-child:nth-child(4)) td{padding-right:.8rem}}
+tr:has(>.words:last-child:nth-child(n+3))>*{border:0;padding:.05rem 0;min-width:0;max-width:100%;white-space:normal}
+tr:has(>.words:last-child:nth-child(n+3))>:first-child{position:static;max-width:100%}
+tr:has(>.words:last-child:nth-child(n+3))>td:last-child{flex-basis:100%;color:var(--soft)}}
 """
 
 _CHARTS = """
