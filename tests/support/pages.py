@@ -19,20 +19,26 @@ from dev.demo_traffic import Answer, Refusal, Sample, Shape
 from tests.support import load_tests
 from tests.support.measured_incident import LOOKS, STATE
 from tests.support.measured_past import NIGHT, grown, month, night
+from tests.support.observed_week import a_review
 
+from barostat.core.object_reference import ObjectReference
 from barostat.core.proposed_change import Advise
 from barostat.core.prose import Prose
 from barostat.io.bundles import bundle
 from barostat.judge.diagnosis.diagnose import Examination, examine
 from barostat.judge.history.review import review
+from barostat.judge.survey.rollout import Rollout
+from barostat.judge.survey.survey import Survey, SurveyedEngine
 from barostat.shells.cli.main import main
 from barostat.shells.reports.diagnosis.document import report_document
 from barostat.shells.reports.incident.post_mortem import post_mortem
+from barostat.shells.reports.incident.review import review_document
 from barostat.shells.reports.load.document import load_document
 from barostat.shells.reports.load.validation_document import validation_document
 from barostat.shells.reports.review.capacity import Fleet, capacity_document
 from barostat.shells.reports.review.past import past_document
 from barostat.shells.reports.sheet.forms import as_html
+from barostat.shells.reports.survey.document import survey_document
 
 BUNDLES = Path(__file__).parent.parent / "data" / "bundles"
 HOSTILE = (
@@ -160,6 +166,8 @@ def pages() -> dict[str, Callable[[], str]]:
                 replace(night(*NIGHT[:5]), target=f"{HOSTILE}{'z' * 200}", problems=(HOSTILE,))
             )
         ),
+        "incident-review": lambda: as_html(review_document(a_review())),
+        "survey": surveyed,
         "demo": demo,
     }
 
@@ -179,6 +187,24 @@ def fleet() -> str:
             replace(found.report, target="deploy/vllm in inference", replicas=replicas), found.shown
         )
     )
+
+
+def surveyed() -> str:
+    """Four engines of two workloads: one thrashes, one names hostile text."""
+    ill = _examined("kv-preemption-thrash").report.replicas[0]
+    well = _examined("healthy-busy").report.replicas[0]
+    chat = ObjectReference("deployment", "chat", "inference")
+    embed = ObjectReference("statefulset", HOSTILE, "embeddings")
+    engines = (
+        SurveyedEngine(
+            ill, chat, 0.91, 8192.0, 13.0, 27.0, Rollout("outage", "one replica"), gpus=1,
+            gpu="H100", is_checked=True, cost_per_hour=2.5,
+        ),
+        SurveyedEngine(well, chat, 0.4, 8192.0, 8.0, 0.0, gpus=1, gpu="H100", is_checked=True),
+        SurveyedEngine(replace(well, name="embed-0"), embed, 0.1, 8192.0, 1.0, 0.0),
+        SurveyedEngine(replace(well, name="10.0.0.7:8000"), None, 0.2, None, 2.0, 0.0),
+    )  # fmt: skip
+    return as_html(survey_document(Survey(1.8e9, "the cluster", engines, ("node-3: no answer",))))
 
 
 def hostile() -> str:

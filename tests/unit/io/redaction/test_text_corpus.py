@@ -5,7 +5,7 @@ First run of corpus a, before the fixes: 57 of 776 forms leaked, 15 of 238 look-
 3 of 60 prompts leaked. Of corpus b, written after those fixes: 18 of 201, 4 of 80, 4 of 20. Of
 corpus c, written without a look at the code: 27 of 614, 13 of 213, 5 of 60. Of corpus d, written
 after those fixes from issuers and places that c does not have: 33 of 150, 4 of 61, 9 of 20. Of
-corpus e, written before its author had read the code: 49 of 337, 2 of 129, 18 of 60 (six of the 49
+corpus e, written before its author had read the code: 49 of 337, 2 of 129, 18 of 60 (four of the 49
 were no secrets, such as the id of an app, and were corrected).
 """
 

@@ -83,7 +83,11 @@ def add_parser(verbs: Any) -> None:
         help="length of the period (default 7d)",
     )
     reviewed.add_argument(
-        "-o", "--output", choices=("text", "md", "json"), default="text", help="form (default text)"
+        "-o",
+        "--output",
+        choices=("text", "md", "html", "json"),
+        default="text",
+        help="form (default text)",
     )
     add_cluster(reviewed)
     for kind, text in (

@@ -23,7 +23,9 @@ async def show_review(campaign: Campaign, for_s: float, output: str, *, everywhe
 
         print(json_text(report.review_json(found)))
     else:
-        print(report.markdown(found) if output == "md" else report.text(found))
+        from barostat.shells.reports.sheet import forms
+
+        print(forms.shown(report.review_document(found), output), end="")
     return 1 if found.incidents else 3 if found.problems else 0
 
 

@@ -1,4 +1,4 @@
-"""`barostat incident review`: for a terminal, for a ticket, as data."""
+"""`barostat incident review`: as a document, and as data."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ from barostat.operator.incident import IncidentPlan, TwinFigures, as_document, r
 from barostat.operator.review import ManualAction, Review, ReviewedIncident
 from barostat.operator.step import key_of
 from barostat.platform.objects import ago
-from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.shells.reports.wrapped import paragraph, terminal_width
+from barostat.shells.reports.sheet.blocks import (
+    Block,
+    Document,
+    Facts,
+    Footer,
+    Heading,
+    Items,
+    Listing,
+    Only,
+    Table,
+    Verdict,
+)
 
 _HEAD = ("Began", "Harm", "Workload", "Cause", "Ended", "Would change", "On the twin", "By hand")
 _ENDED = {"Healed": "by a remedy", "Recovered": "by itself"}
@@ -31,29 +41,40 @@ def shown(review: Review) -> Review:
     return every_text(review, lambda text: one_line(clean(text)))
 
 
-def text(review: Review) -> str:
-    """For a terminal: what to conclude first, then a block for each incident."""
-    width = terminal_width()
-    lines = [line for said in conclusions(review) for line in paragraph(said, "", width)]
-    for one in review.incidents:
-        row = _row(one)
-        lines += ["", *aligned(list(zip(_HEAD, row, strict=True)))]
-    lines += [
-        line for said in review.problems for line in paragraph(f"not read: {said}", "", width)
+def review_document(review: Review) -> Document:
+    """What to conclude first, then the incidents; in a terminal a block for each."""
+    said = conclusions(review)
+    rows = [_row(one) for one in review.incidents]
+    blocks: list[Block] = [
+        Heading("incident review", "Incident review", _span(review)),
+        _verdict(review),
+        Items(said[1:]),
     ]
-    return "\n".join(lines)
+    if rows:
+        each = [Facts(list(zip(_HEAD, row, strict=True))) for row in rows]
+        blocks += [
+            Only(("html", "markdown"), [Table([_HEAD, *rows], range(len(_HEAD)))]),
+            Only(("terminal",), each),
+        ]
+    blocks += [
+        Listing("Not read", review.problems),
+        Footer("the same as data: barostat incident review -o json"),
+    ]
+    return Document("Incident review", blocks)
 
 
-def markdown(review: Review) -> str:
-    """For a ticket."""
-    lines = ["## Incident review", ""]
-    lines += [f"- {said}" for said in conclusions(review)]
-    if review.incidents:
-        table = [_HEAD, tuple("---" for _ in _HEAD), *(_row(one) for one in review.incidents)]
-        lines += ["", *("| " + " | ".join(map(_cell, row)) + " |" for row in table)]
-    if review.problems:
-        lines += ["", "### Not read", "", *(f"- {said}" for said in review.problems)]
-    return "\n".join(lines)
+def _span(review: Review) -> str:
+    return f"{rfc3339(review.since)} to {rfc3339(review.until)}"
+
+
+def _verdict(review: Review) -> Verdict:
+    """How much harm there was, and whether what was proposed would make it worse."""
+    (first, *_) = conclusions(review)
+    if not review.incidents:
+        return Verdict("none", "OK", first)
+    if any(_plan(one).effect == "harms" for one in review.incidents if one.is_tried):
+        return Verdict("critical", "HARMS", first)
+    return Verdict("warning", "HARM", first)
 
 
 def review_json(review: Review) -> dict[str, Any]:
@@ -71,12 +92,11 @@ def review_json(review: Review) -> dict[str, Any]:
 
 
 def conclusions(review: Review) -> list[str]:
-    """What the time of observing comes to, a sentence each."""
+    """What the time of observing comes to: how much harm there was, then a sentence each."""
     found = review.incidents
-    span = f"{rfc3339(review.since)} to {rfc3339(review.until)}"
     if not found:
-        return [f"{span}: no incident."]
-    said = [f"{span}: {many(len(found), 'incident')}, {ago(review.harmed_s)} of harm."]
+        return ["no incident"]
+    said = [f"{many(len(found), 'incident')}, {ago(review.harmed_s)} of harm"]
     tried = [one for one in found if one.is_tried]
     helps = [one for one in tried if one.would_help]
     if tried:
@@ -130,10 +150,6 @@ def _on_the_twin(plan: IncidentPlan) -> str:
 def _by_hand(action: ManualAction) -> str:
     why = f" ({action.why})" if action.why else ""
     return f"{action.record}: {action.change}: {action.phase}{why}"
-
-
-def _cell(text_: str) -> str:
-    return text_.replace("|", "\\|")
 
 
 def _document(one: ReviewedIncident) -> dict[str, Any]:

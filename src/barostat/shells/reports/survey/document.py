@@ -56,7 +56,7 @@ def survey_document(survey: Survey, *, wide: bool = False) -> Document:
         Only(("terminal",), [Table(shown, words, first_to_go=_FIRST_TO_GO), *more]),
         Listing("Look first", first_steps(survey)),
         Listing("Not read or not checked", survey.not_read),
-        Footer("the same as data: -o json"),
+        Footer("the same as data: barostat survey -o json"),
     )
     return Document(f"Survey of {survey.target}", blocks)
 
