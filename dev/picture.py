@@ -7,6 +7,7 @@ python dev/picture.py        writes docs/images/diagnose.svg
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -21,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORDING = ROOT / "tests" / "data" / "bundles" / "kv-preemption-thrash"
 PICTURE = ROOT / "docs" / "images" / "diagnose.svg"
 WIDTH = 118
+TARGET = "http://localhost:8000"
 
 THEME = TerminalTheme(
     (24, 26, 31),
@@ -77,11 +79,12 @@ def main() -> None:
         color_system="truecolor",
         highlight=False,
     )
-    print_document(report_document(advised(bundle.read(RECORDING)).report, short=True), console)
+    report = replace(advised(bundle.read(RECORDING)).report, target=TARGET)
+    print_document(report_document(report, short=True), console)
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     PICTURE.write_text(
         console.export_svg(
-            title="barostat diagnose http://localhost:8000",
+            title=f"barostat diagnose {TARGET}",
             theme=THEME,
             code_format=FRAME,
             unique_id="barostat",
