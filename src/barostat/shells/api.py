@@ -24,6 +24,7 @@ from barostat.judge.diagnosis.diagnose import Examination
 from barostat.judge.sizing.answer import CapacityAnswer
 from barostat.shells.cli.main import parser
 from barostat.shells.cli.simulate.simulated_run import Simulated, simulated
+from barostat.shells.reports.sheet.blocks import Document
 from barostat.twin.summary import Summary
 
 Limits = ServingLimits
@@ -140,7 +141,7 @@ class SimulatedRun:
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `simulate -o json` prints."""
-        from barostat.shells.reports.simulation.text import simulation_json
+        from barostat.shells.reports.simulation.data import simulation_json
 
         return simulation_json(self.run.settings, self.run.outcome, self.run.summary, self.run.ends)
 
@@ -149,19 +150,21 @@ class SimulatedRun:
         return f"<SimulatedRun {self.run.title}: {found.finished} of {found.requests} finished>"
 
     def __str__(self) -> str:
-        from barostat.shells.reports.simulation.text import simulation_table
+        from barostat.shells.reports.sheet.forms import as_text
 
-        return simulation_table(
-            self.run.settings, self.run.outcome, self.run.summary, self.run.ends, self.run.slo
-        )
+        return as_text(self._document(), WIDTH)
 
     def _repr_html_(self) -> str:
-        from barostat.shells.reports.simulation.page import simulation_html
+        from barostat.shells.reports.sheet.forms import as_html
 
-        return _framed(
-            simulation_html(
-                self.run.title, self.run.settings, self.run.outcome, self.run.summary, self.run.slo
-            )
+        return _framed(as_html(self._document()))
+
+    def _document(self) -> Document:
+        from barostat.shells.reports.simulation.document import run_document
+
+        run = self.run
+        return run_document(
+            run.title, run.settings, run.outcome, run.summary, run.slo, ends=run.ends
         )
 
 

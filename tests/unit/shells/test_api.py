@@ -43,7 +43,7 @@ def test_the_page_runs_as_it_is_printed(
     assert names["found"].cause == "kv-preemption-thrash"  # type: ignore[attr-defined]
     assert names["fits"].fits is True  # type: ignore[attr-defined]
     assert isinstance(names["limits"], ServingLimits)
-    assert "throughput" in capsys.readouterr().out.lower()
+    assert "output tokens" in capsys.readouterr().out.lower()
 
 
 def test_it_says_what_the_verb_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,8 @@ from barostat.judge.experiments.admission import run_gated
 from barostat.judge.experiments.gated import Fleet, Traffic, one_kind_of_attention
 from barostat.shells.cli.simulate.simulated_run import load
 from barostat.shells.reports.json_text import json_text
-from barostat.shells.reports.simulation.gated import gated_json, gated_table
+from barostat.shells.reports.sheet.forms import as_text
+from barostat.shells.reports.simulation.gated import gated_document, gated_json
 from barostat.twin.summary import Slo
 
 MOST_REPLICAS = 256
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output == "json":
         print(json_text(gated_json(found, arguments.replicas, slo)))
     else:
-        sys.stdout.write(gated_table(found, arguments.replicas, slo))
+        sys.stdout.write(as_text(gated_document(found, arguments.replicas, slo)))
     return (
         FINDINGS
         if isinstance(found.harm, Present)

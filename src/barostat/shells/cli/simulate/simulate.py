@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.durations import seconds
 from barostat.shells.cli.engine_options import add_engine_settings
 from barostat.shells.cli.simulate.from_engine_arguments import add_seen_arguments
 from barostat.shells.cli.simulate.pair_arguments import add_pair_arguments
 from barostat.shells.reports.json_text import json_text
+
+if TYPE_CHECKING:
+    from barostat.shells.cli.simulate.simulated_run import Simulated
+    from barostat.shells.reports.sheet.blocks import Document
 
 EPILOG = """\
 examples:
@@ -204,21 +208,64 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     add_engine_settings(parser)
 
 
+def _json(found: Simulated) -> dict[str, Any]:
+    from barostat.shells.reports.simulation.closing import closing
+    from barostat.shells.reports.simulation.data import simulation_json
+    from barostat.twin.keeping_up import keeping_up
+    from barostat.twin.settings import would_not_start
+
+    plain = simulation_json(found.settings, found.outcome, found.summary, found.ends)
+    plain |= {
+        "wouldStart": not would_not_start(found.settings),
+        "keepsUp": keeping_up(found.outcome).answer,
+        "verdict": closing(found.settings, found.outcome, found.summary, found.slo),
+        "notes": list(found.notes),
+    }
+    if found.ranks is not None:
+        from barostat.shells.reports.simulation.ranks import ranks_json
+
+        plain |= ranks_json(found.ranks)
+    if found.pair is not None:
+        from barostat.shells.reports.simulation.pair import pair_json
+
+        plain |= pair_json(found.pair)
+    return plain
+
+
+def _document(found: Simulated) -> Document:
+    """The run as a document, each of several engines in a part of its own."""
+    from barostat.shells.reports.simulation.data import engine_line
+    from barostat.shells.reports.simulation.document import run_document
+    from barostat.shells.reports.simulation.pair import pair_section
+    from barostat.shells.reports.simulation.ranks import ranks_section
+
+    engine, parts = engine_line(found.settings, found.version), []
+    if found.ranks is not None:
+        engine += f"; {len(found.ranks.summaries)} data-parallel ranks like this"
+        parts.append(ranks_section(found.ranks))
+    if found.pair is not None:
+        engine += "; a prefill engine like this, and a decode engine: "
+        engine += engine_line(found.pair.decode_settings, found.version)
+        parts.append(pair_section(found.pair))
+    return run_document(
+        found.title,
+        found.settings,
+        found.outcome,
+        found.summary,
+        found.slo,
+        engine=engine,
+        ends=found.ends,
+        usable_blocks=found.usable_blocks,
+        parts=parts,
+        notes=found.notes,
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Simulate and print."""
     from barostat.core.errors import InputError
     from barostat.judge.experiments.service_level import carries
     from barostat.shells.cli.simulate.simulated_run import simulated
-    from barostat.shells.reports.simulation.closing import closing
-    from barostat.shells.reports.simulation.pair import pair_json, pair_table
-    from barostat.shells.reports.simulation.ranks import ranks_json, ranks_table
-    from barostat.shells.reports.simulation.text import (
-        engine_line,
-        simulation_json,
-        simulation_table,
-    )
-    from barostat.shells.reports.wrapped import noted, paragraph, terminal_width
-    from barostat.twin.keeping_up import keeping_up
     from barostat.twin.settings import would_not_start
 
     _refuse_together(arguments)
@@ -238,65 +285,17 @@ def run(arguments: argparse.Namespace) -> int:
             f"--replicas {arguments.replicas}",
         )
     found = simulated(arguments)
-    draws = arguments.html is not None or arguments.output == "html"
-    if draws:
-        from barostat.shells.reports.simulation.page import simulation_html
-    verdict = closing(found.settings, found.outcome, found.summary, found.slo)
-    page = (
-        simulation_html(
-            found.title,
-            found.settings,
-            found.outcome,
-            found.summary,
-            found.slo,
-            engine=engine_line(found.settings, found.version),
-            notes=found.notes,
-        )
-        if draws
-        else ""
-    )
-    if arguments.output == "html":
-        sys.stdout.write(page)
-    elif arguments.output == "json":
-        document = simulation_json(found.settings, found.outcome, found.summary, found.ends)
-        document |= {
-            "wouldStart": not would_not_start(found.settings),
-            "keepsUp": keeping_up(found.outcome).answer,
-            "verdict": verdict,
-            "notes": list(found.notes),
-        }
-        if found.ranks is not None:
-            document |= ranks_json(found.ranks)
-        if found.pair is not None:
-            document |= pair_json(found.pair)
-        print(json_text(document))
-    else:
-        engine = engine_line(found.settings, found.version)
-        if found.ranks is not None:
-            engine += f"; {len(found.ranks.summaries)} data-parallel ranks like this"
-        if found.pair is not None:
-            engine += "; a prefill engine like this, and a decode engine: "
-            engine += engine_line(found.pair.decode_settings, found.version)
-        sys.stdout.writelines(f"{line}\n" for line in paragraph(engine, "", terminal_width()))
-        sys.stdout.write(
-            simulation_table(
-                found.settings,
-                found.outcome,
-                found.summary,
-                found.ends,
-                found.slo,
-                found.usable_blocks,
-            )
-        )
-        if found.ranks is not None:
-            sys.stdout.write(f"\n{ranks_table(found.ranks)}")
-        if found.pair is not None:
-            sys.stdout.write(f"\n{pair_table(found.pair)}")
-        sys.stdout.write(f"\n{verdict}\n")
-        sys.stdout.writelines(f"{line}\n" for line in noted(found.notes))
+    if arguments.output == "json":
+        print(json_text(_json(found)))
+    if arguments.output != "json" or arguments.html is not None:  # what draws costs a start
+        from barostat.shells.reports.sheet import forms
+
+        document = _document(found)
+        if arguments.output != "json":
+            sys.stdout.write(forms.shown(document, arguments.output))
     if arguments.html is not None:
         try:
-            arguments.html.write_text(page, encoding="utf-8")
+            arguments.html.write_text(forms.as_html(document), encoding="utf-8")
         except OSError as error:
             raise InputError(error.strerror or str(error), str(arguments.html)) from None
     return (

@@ -12,7 +12,8 @@ from barostat.core.errors import InputError
 from barostat.judge.experiments.breaking_point import BreakingPoint, breaking_point, rate_of
 from barostat.judge.experiments.service_level import WITHIN_RATIO, stated
 from barostat.shells.cli.simulate.too_long import too_long
-from barostat.shells.reports.simulation.breaking import breaking_json, breaking_text
+from barostat.shells.reports.sheet.forms import as_text
+from barostat.shells.reports.simulation.breaking import breaking_document, breaking_json
 from barostat.twin.keeping_up import FEWEST
 from barostat.twin.pace import Pace
 from barostat.twin.request import Row
@@ -61,6 +62,6 @@ def find_and_print(candidates: Sequence[Candidate], slo: Slo, output: str, versi
     if output == "json":
         print(json.dumps(breaking_json(found, slo, version), indent=2))
     else:
-        print(breaking_text(found, slo))
+        print(as_text(breaking_document(found, slo)), end="")
     holds_at = found[0].expected.holds_at
     return 0 if holds_at is not None and holds_at >= 1 else 1

@@ -141,14 +141,15 @@ def run(arguments: argparse.Namespace) -> int:
             "what-if",
         )
     from barostat.shells.cli.simulate.simulate_inputs import engine_of
+    from barostat.shells.reports.sheet import forms
+    from barostat.shells.reports.simulation.candidates_table import candidate_rows, off_rows
+    from barostat.shells.reports.simulation.data import engine_line, simulation_json
+    from barostat.shells.reports.simulation.document import runs_document
     from barostat.shells.reports.simulation.slo_verdict import (
         exit_code_of,
         run_outlooks,
         verdict_json,
-        verdict_lines,
     )
-    from barostat.shells.reports.simulation.text import engine_line, simulation_json
-    from barostat.shells.reports.wrapped import noted, paragraph, terminal_width
     from barostat.twin.settings import would_not_start
 
     shown, ends, notes = _tried(arguments)
@@ -175,36 +176,17 @@ def run(arguments: argparse.Namespace) -> int:
                 }
             )
         )
-    elif arguments.output == "html":
-        from barostat.shells.reports.simulation.candidates_table import candidate_rows, off_rows
-        from barostat.shells.reports.simulation.page import runs_html
-
+    else:
         title = arguments.workload or arguments.trace.name
         rows = candidate_rows(
             [(name, outcome, summary) for name, _, outcome, summary in shown], slo
         )
         other_load = _of_another_load(arguments)
         engine = engine_line(shown[0][1], engine_of(arguments).version)
-        sys.stdout.write(
-            runs_html(title, shown, rows, slo, other_load, off_rows(ends), outlooks, notes, engine)
+        document = runs_document(
+            title, shown, rows, slo, other_load, off_rows(ends), outlooks, notes, engine
         )
-    else:
-        from barostat.shells.reports.simulation.candidates_table import candidates_table, off_lines
-
-        about = engine_line(shown[0][1], engine_of(arguments).version)
-        sys.stdout.writelines(f"{line}\n" for line in paragraph(about, "", terminal_width()))
-        sys.stdout.write(
-            candidates_table([(name, outcome, summary) for name, _, outcome, summary in shown], slo)
-        )
-        sys.stdout.writelines(f"{line}\n" for line in off_lines(ends))
-        sys.stdout.writelines(
-            f"{name} WOULD NOT START: {why}\n"
-            for name, one, _, _ in shown
-            if (why := would_not_start(one))
-        )
-        sys.stdout.writelines(
-            f"{line}\n" for line in (*verdict_lines(outlooks, slo), *noted(notes))
-        )
+        sys.stdout.write(forms.shown(document, arguments.output))
     if any(outcome.stuck or would_not_start(settings) for _, settings, outcome, _ in shown):
         return 1
     return exit_code_of(outlooks)
@@ -374,13 +356,14 @@ def _run_from(arguments: argparse.Namespace) -> int:
     from barostat.shells.cli.simulate.simulate_inputs import engine_of
     from barostat.shells.cli.simulate.situation import situation
     from barostat.shells.cli.simulate.what_if_candidates import candidate_of
-    from barostat.shells.reports.simulation.side_by_side import side_by_side, what_if_json
+    from barostat.shells.reports.sheet import forms
+    from barostat.shells.reports.simulation.data import engine_line
+    from barostat.shells.reports.simulation.document import compared_document
+    from barostat.shells.reports.simulation.side_by_side import what_if_json
     from barostat.shells.reports.simulation.slo_verdict import (
         compared_outlooks,
         exit_code_of,
-        verdict_lines,
     )
-    from barostat.shells.reports.simulation.text import engine_line
     from barostat.twin.settings import would_not_start
     from barostat.twin.summary import Slo
 
@@ -415,35 +398,23 @@ def _run_from(arguments: argparse.Namespace) -> int:
             f"{', '.join(off)}: trust differences less than they look"
         )
     outlooks = compared_outlooks(shown, now.slo)
-    about = engine_line(now.settings, engine_of(now.arguments).version)
     if arguments.output == "json":
         found = what_if_json(
             shown, now.slo, arguments.source, now.traffic, now.paces[0], now.measured, notes
         )
         print(json_text(found))
-    elif arguments.output == "html":
-        from barostat.shells.reports.simulation.page import compared_html
-
-        sys.stdout.write(
-            compared_html(
-                arguments.source,
-                shown,
-                now.slo,
-                now.measured,
-                notes,
-                now.within,
-                _of_another_load(arguments),
-                about,
-            )
-        )
     else:
-        from barostat.shells.reports.wrapped import noted, paragraph, terminal_width
-
-        sys.stdout.writelines(f"{line}\n" for line in paragraph(about, "", terminal_width()))
-        sys.stdout.write(side_by_side(shown, now.slo, now.measured, now.within))
-        sys.stdout.writelines(
-            f"{line}\n" for line in (*verdict_lines(outlooks, now.slo), *noted(notes))
+        document = compared_document(
+            arguments.source,
+            shown,
+            now.slo,
+            now.measured,
+            notes,
+            now.within,
+            _of_another_load(arguments),
+            engine_line(now.settings, engine_of(now.arguments).version),
         )
+        sys.stdout.write(forms.shown(document, arguments.output))
     if any(one.stuck or would_not_start(one.settings) for one in shown):
         return 1
     return exit_code_of(outlooks)

@@ -31,7 +31,7 @@ from barostat.shells.reports.sheet.blocks import (
 from barostat.shells.reports.sheet.ranges import Candidate, Ranges
 from barostat.shells.reports.sheet.scale import duration, plain
 from barostat.shells.reports.simulation.closing import level
-from barostat.shells.reports.simulation.text import format_seconds
+from barostat.shells.reports.simulation.data import format_seconds
 
 _FEW = 100
 _PRICED = ("per hour", "per M output", "per M tokens")

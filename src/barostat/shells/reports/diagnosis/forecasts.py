@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from barostat.core.diagnosis import Expected, NextStep, ReplicaReport, StepForecast, Trials
 from barostat.core.units import figure
 from barostat.judge.advice.change_text import as_set_option, as_written, price_of, summary_of
-from barostat.shells.reports.simulation.text import format_seconds
+from barostat.shells.reports.simulation.data import format_seconds
 
 HEADING = (
     "",

@@ -11,7 +11,7 @@ from barostat.shells.reports.diagnosis.forecasts import rate_words
 from barostat.shells.reports.sheet.blocks import Charts, Tiles
 from barostat.shells.reports.sheet.charts import Chart, Line, Span
 from barostat.shells.reports.sheet.scale import duration, percent, plain
-from barostat.shells.reports.simulation.text import format_seconds
+from barostat.shells.reports.simulation.data import format_seconds
 
 _MEASURED = {
     "output_tokens_per_s": "generation_tokens_per_s",

@@ -6,7 +6,7 @@ from typing import Any
 
 from barostat.judge.load_test.figures import Figures, Keeping
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.shells.reports.simulation.text import format_seconds
+from barostat.shells.reports.simulation.data import format_seconds
 from barostat.twin.summary import Slo, Spread
 
 LATENCIES = ("TTFT", "ITL", "per token", "end to end")

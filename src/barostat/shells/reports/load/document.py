@@ -18,7 +18,7 @@ from barostat.shells.reports.sheet.blocks import (
 )
 from barostat.shells.reports.sheet.charts import Chart, Line, Span
 from barostat.shells.reports.sheet.scale import duration, percent, plain
-from barostat.shells.reports.simulation.text import format_seconds
+from barostat.shells.reports.simulation.data import format_seconds
 from barostat.twin.summary import Slo
 
 

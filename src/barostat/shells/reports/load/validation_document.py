@@ -32,7 +32,7 @@ from barostat.shells.reports.sheet.blocks import (
     Verdict,
 )
 from barostat.shells.reports.sheet.forms import shown
-from barostat.shells.reports.simulation.text import format_seconds
+from barostat.shells.reports.simulation.data import format_seconds
 
 _SEVERITY: Mapping[str, Severity] = {"pass": "none", "fail": "critical", "unknown": "warning"}
 

@@ -105,8 +105,8 @@ class Table:
     """The first row is the heading. `words`: columns of words, the others are numbers; `chosen`:
     rows to stand out, counted without the heading; `mono`: columns of code.
 
-    For a narrow terminal, `shorter`: the same rows with less in each cell; `first_to_go`: columns
-    to leave out, in this order.
+    For a narrow terminal, `shorter`: the same rows with less in each cell, or turned; `first_to_go`:
+    columns to leave out, in this order.
     """
 
     rows: Sequence[Sequence[Text]]

@@ -173,7 +173,8 @@ def _table(block: blocks.Table, width: int) -> RenderableType:
     rows = [[_text(cell) for cell in row] for row in block.rows]
     places = list(range(len(rows[0])))
     if block.shorter and _width(rows, places) > width:
-        return _table(replace(block, rows=block.shorter, shorter=()), width)
+        chosen = block.chosen if len(block.shorter) == len(block.rows) else ()
+        return _table(replace(block, rows=block.shorter, shorter=(), chosen=chosen), width)
     for gone in (None, *block.first_to_go):
         places = [place for place in places if place != gone]
         if _width(rows, places) <= width:

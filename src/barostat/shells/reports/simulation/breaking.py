@@ -1,4 +1,4 @@
-"""Where engines are lost, in words and as data."""
+"""Where engines are lost, as a document and as data."""
 
 from __future__ import annotations
 
@@ -8,34 +8,26 @@ from typing import Any
 from barostat.core.limits import API_VERSION
 from barostat.core.units import figure
 from barostat.judge.experiments.breaking_point import WITHIN_RATIO, BreakingPoint, Gap
-from barostat.shells.reports.aligned import aligned
+from barostat.shells.reports.sheet.blocks import Document, Paragraph, Table
 from barostat.shells.reports.simulation.closing import level
 from barostat.twin.summary import Slo
 
 
-def breaking_text(found: Sequence[BreakingPoint], slo: Slo) -> str:
-    """For a terminal: a line for each, and what was asked of them."""
+def breaking_document(found: Sequence[BreakingPoint], slo: Slo) -> Document:
+    """A row for each, and what was asked of them."""
     asked = (
         f"99 of 100 requests have {level(slo)}, and it keeps up"
         if level(slo)
         else "it keeps up (no SLO was stated: --slo-ttft, --slo-itl)"
     )
-    if len(found) == 1:
-        lines = [_sentence(found[0])]
-    else:
-        rows = [("", "holds up to", "requests/s", "may be")]
-        rows += [(one.name, _load(one.expected.holds_at), _rate(one), _span(one)) for one in found]
-        lines = aligned(rows, right=range(1, 4))
-    given = figure(found[0].rate_per_s, 4)
-    return "\n".join(
-        (
-            *lines,
-            (
-                f"Holds: {asked}. Load 1 is what was given, {given} requests/s; bisected to "
-                f"{WITHIN_RATIO:.0%}."
-            ),
-        )
+    rows = [("", "holds up to", "requests/s", "may be")]
+    rows += [(one.name, _load(one.expected.holds_at), _rate(one), _span(one)) for one in found]
+    given = (
+        f"Holds: {asked}. Load 1 is what was given, {figure(found[0].rate_per_s, 4)} requests/s; "
+        f"bisected to {WITHIN_RATIO:.0%}."
     )
+    first = Paragraph(_sentence(found[0])) if len(found) == 1 else Table(rows)
+    return Document("Until it breaks", (first, Paragraph(given)))
 
 
 def _sentence(one: BreakingPoint) -> str:

@@ -1,15 +1,11 @@
-"""Candidates that were tried on a given load, beside each other for a terminal: each one's numbers,
-and what they may be.
-"""
+"""Candidates that were tried on a given load, as rows: each one's numbers, and what they may be."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from barostat.judge.experiments.service_level import stated
-from barostat.shells.reports.aligned import aligned
-from barostat.shells.reports.simulation.text import format_seconds
-from barostat.shells.reports.wrapped import terminal_width
+from barostat.shells.reports.simulation.data import format_seconds
 from barostat.twin.outcome import Outcome
 from barostat.twin.summary import Slo, Summary
 
@@ -40,18 +36,6 @@ def candidate_rows(shown: list[tuple[str, Outcome, Summary]], slo: Slo) -> list[
     return rows
 
 
-def candidates_table(shown: list[tuple[str, Outcome, Summary]], slo: Slo) -> str:
-    """A line for each setting; where that is wider than the terminal, a column."""
-
-    rows = candidate_rows(shown, slo)
-    lines = aligned(rows, right=range(1, len(rows[0])))
-    if max(map(len, lines)) > terminal_width():
-        turned = list(zip(*rows, strict=True))
-        lines = aligned(turned, right=range(1, len(turned[0])))
-    lines += [f"{name} is STUCK: {outcome.stuck}" for name, outcome, _ in shown if outcome.stuck]
-    return "\n".join(lines) + "\n"
-
-
 def off_rows(ends: Mapping[str, Sequence[Summary]]) -> list[tuple[str, ...]]:
     """What each comes to where steps are as short, and as long, as they may be, the heading first;
     nothing where they are exact.
@@ -76,9 +60,3 @@ def off_rows(ends: Mapping[str, Sequence[Summary]]) -> list[tuple[str, ...]]:
         if rows
         else []
     )
-
-
-def off_lines(ends: Mapping[str, Sequence[Summary]]) -> list[str]:
-    """The same for a terminal."""
-    rows = off_rows(ends)
-    return ["", *aligned(rows, right=range(1, 4))] if rows else []

@@ -1,62 +1,55 @@
-"""A simulated run behind the gateway, for a terminal and as data: the verdict first, then what came
-of the requests.
+"""A simulated run behind the gateway: the verdict first, then what came of the requests; and as
+data.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from barostat.core.diagnosis import Severity
 from barostat.core.units import seconds
-from barostat.core.verdict import Absent, Present, Unknown, Verdict
+from barostat.core.verdict import Absent, Present, Unknown
+from barostat.core.verdict import Verdict as Judged
 from barostat.judge.experiments.admission import GatedSummary
-from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.shells.reports.simulation.text import format_seconds
+from barostat.shells.reports.sheet.blocks import Document, Facts, Heading, Verdict
+from barostat.shells.reports.simulation.data import format_seconds
 from barostat.twin.summary import Slo, Spread
 
-_WORDS = {
-    Absent: "The gateway keeps its promise",
-    Present: "MORE PREEMPTED THAN ALLOWED",
-    Unknown: "Cannot tell",
+_CARDS: dict[type, tuple[Severity, str, str]] = {
+    Absent: ("none", "KEPT", "The gateway keeps its promise"),
+    Present: ("critical", "BROKEN", "more requests were preempted than allowed"),
+    Unknown: ("info", "CANNOT TELL", "whether the gateway keeps its promise"),
 }
 
 
-def gated_table(found: GatedSummary, replicas: int, slo: Slo) -> str:
-    """The run for a person."""
+def gated_document(found: GatedSummary, replicas: int, slo: Slo) -> Document:
+    """The run for a person: the gateway's promise first."""
     refused = sum(found.refused.values())
-    lines = [f"{_WORDS[type(found.harm)]}: {_because(found.harm)}.", ""]
-    lines += aligned(
-        [
-            ("replicas", f"{replicas}"),
-            (
-                "requests",
-                (
-                    f"{found.requests:,} after the first tenth; {found.reached:,} reached an "
-                    f"engine, {found.finished:,} finished"
-                ),
-            ),
-            ("good", f"{found.good:,}, {found.good_per_s:.4g}/s ({_level(slo)})"),
-            ("output", f"{found.output_tokens_per_s:,.5g} tokens/s"),
-            (
-                "TTFT",
-                (
-                    f"p50 {format_seconds(found.ttft.p50)}, p99 "
-                    f"{format_seconds(found.ttft.p99)}, from the arrival at the gateway"
-                ),
-            ),
-            (
-                "in its queue",
-                f"p50 {format_seconds(found.waited.p50)}, p99 {format_seconds(found.waited.p99)}",
-            ),
-            ("KV pool held", f"{found.held_ratio:.0%} on average"),
-            (
-                "refused",
-                f"{refused:,}"
-                + "".join(f"; {name} {count:,}" for name, count in sorted(found.refused.items())),
-            ),
-        ]
+    each = "".join(f"; {name} {count:,}" for name, count in sorted(found.refused.items()))
+    reached = f"{found.reached:,} reached an engine, {found.finished:,} finished"
+    ttft, waited = found.ttft, found.waited
+    facts = [
+        ("Replicas", f"{replicas}"),
+        ("Requests", f"{found.requests:,} after the first tenth; {reached}"),
+        ("Good", f"{found.good:,}, {found.good_per_s:.4g}/s ({_level(slo)})"),
+        ("Output", f"{found.output_tokens_per_s:,.5g} tokens/s"),
+        ("TTFT", f"{_quantiles(ttft)}, from the arrival at the gateway"),
+        ("In its queue", _quantiles(waited)),
+        ("KV pool held", f"{found.held_ratio:.0%} on average"),
+        ("Refused", f"{refused:,}{each}"),
+    ]
+    severity, word, headline = _CARDS[type(found.harm)]
+    blocks = (
+        Heading("simulate", "Behind the gateway"),
+        Verdict(severity, word, headline, f"{_because(found.harm)}."),
+        Facts(facts),
     )
-    return "\n".join(lines) + "\n"
+    return Document("Barostat: behind the gateway", blocks)
+
+
+def _quantiles(spread: Spread) -> str:
+    return f"p50 {format_seconds(spread.p50)}, p99 {format_seconds(spread.p99)}"
 
 
 def gated_json(found: GatedSummary, replicas: int, slo: Slo) -> dict[str, Any]:
@@ -81,7 +74,7 @@ def gated_json(found: GatedSummary, replicas: int, slo: Slo) -> dict[str, Any]:
     }
 
 
-def _because(harm: Verdict) -> str:
+def _because(harm: Judged) -> str:
     return harm.why if isinstance(harm, Unknown) else harm.because
 
 

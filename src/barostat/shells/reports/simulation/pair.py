@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from barostat.core.units import figure, many
-from barostat.shells.reports.aligned import aligned
-from barostat.shells.reports.simulation.text import format_seconds, settings_json, short
+from barostat.shells.reports.sheet.blocks import Paragraph, Section, Table
+from barostat.shells.reports.simulation.data import format_seconds, settings_json, short
 
 if TYPE_CHECKING:
     from barostat.judge.experiments.paired import Paired
 
 
-def pair_table(found: Paired) -> str:
-    """A line for each half, and the link's."""
+def pair_section(found: Paired) -> Section:
+    """A row for each half, and a line on the link."""
     halves = (
         ("prefill", found.outcome.prefill, found.prefill),
         ("decode", found.outcome.decode, found.decode),
@@ -33,13 +33,12 @@ def pair_table(found: Paired) -> str:
     took = found.transfers
     moved = figure(found.outcome.wire.sent_bytes / 1e9)
     link = (
-        f"link: {many(took.count, 'transfer')}, {moved} GB, p50 {format_seconds(took.p50)}, "
-        f"p99 {format_seconds(took.p99)}; KV moves {found.link_busy_ratio:.0%} of the time"
+        f"Link: {many(took.count, 'transfer')}, {moved} GB, p50 {format_seconds(took.p50)}, "
+        f"p99 {format_seconds(took.p99)}; KV moves {found.link_busy_ratio:.0%} of the time."
     )
-    lines = [*aligned(rows), link]
-    if found.link_is_narrow:
-        lines.append("The LINK IS TOO NARROW: requests wait for their KV.")
-    return "\n".join(lines) + "\n"
+    narrow = "The LINK IS TOO NARROW: requests wait for their KV."
+    said = [link, *([narrow] if found.link_is_narrow else [])]
+    return Section("Prefill and decode", [Table(rows), *map(Paragraph, said)])
 
 
 def pair_json(found: Paired) -> dict[str, Any]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from barostat.core.units import many
-from barostat.shells.reports.aligned import aligned
-from barostat.shells.reports.simulation.text import format_seconds
+from barostat.shells.reports.sheet.blocks import Paragraph, Section, Table
+from barostat.shells.reports.simulation.data import format_seconds
 
 if TYPE_CHECKING:
     from barostat.judge.experiments.ranked import Ranked
 
 
-def ranks_table(found: Ranked) -> str:
-    """A line for each rank."""
+def ranks_section(found: Ranked) -> Section:
+    """A row for each rank, and which of them thrashes."""
     rows = [("rank", "requests", "preemptions", "KV usage", "at most", "TTFT p99", "ITL p99")]
     for rank, (one, summary) in enumerate(zip(found.outcome.ranks, found.summaries, strict=True)):
         rows.append(
@@ -27,7 +27,7 @@ def ranks_table(found: Ranked) -> str:
                 format_seconds(summary.itl.p99),
             )
         )
-    return "\n".join([*aligned(rows), *_named(found)]) + "\n"
+    return Section("Data-parallel ranks", [Table(rows), *map(Paragraph, _named(found))])
 
 
 def _named(found: Ranked) -> list[str]:

@@ -1,4 +1,4 @@
-"""Candidates side by side: a table for a terminal, and the same as data."""
+"""Candidates side by side: as rows of a table, and as data."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from barostat.judge.experiments.side_by_side import (
     Difference,
     changes,
     title_of,
-    told,
 )
 from barostat.judge.observed.traffic import ObservedTraffic
-from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
+from barostat.shells.reports.simulation.data import format_seconds
 from barostat.shells.reports.simulation.slo_verdict import compared_outlooks, verdict_json
-from barostat.shells.reports.simulation.text import format_seconds
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.modelled import ModelledPace
 from barostat.twin.summary import Slo
@@ -33,24 +31,6 @@ _KEYS = {
     "running": "running", "waiting": "waiting", "preempted_per_s": "preemptionsPerSecond", "recomputed_per_s": "recomputedTokensPerSecond",
     "refused_ratio": "refusedRatio", "requests_per_s": "requestsPerSecond",
 }  # fmt: skip
-
-
-def side_by_side(
-    shown: Sequence[Compared],
-    slo: Slo,
-    measured: Mapping[str, float],
-    within: Buckets | None = None,
-) -> str:
-    """A column for each, a row for each number, expected and what it may be; then what is told of
-    each difference from today.
-    """
-    lines = aligned(rows_of(shown, slo, measured, within))
-    lines += [f"{one.name} is STUCK: {one.stuck}" for one in shown if one.stuck]
-    lines += [
-        "",
-        *(f"{one.name}: {told(changes(shown[0], one), promised=stated(slo))}" for one in shown[1:]),
-    ]
-    return "\n".join(lines).rstrip() + "\n"
 
 
 def rows_of(
@@ -91,7 +71,7 @@ def what_if_json(
     notes: Sequence[str],
 ) -> dict[str, Any]:  # fmt: skip
     """`kind: WhatIf` of a running engine as plain data."""
-    from barostat.shells.reports.simulation.text import settings_json
+    from barostat.shells.reports.simulation.data import settings_json
 
     outlooks = compared_outlooks(shown, slo)
     return {

@@ -56,15 +56,10 @@ def exit_code_of(outlooks: Outlooks) -> int:
     return 0 if found is None else _EXIT[found]
 
 
-def verdict_lines(outlooks: Outlooks, slo: Slo) -> list[str]:
-    """Return the verdicts for a terminal; nothing without a service level."""
-    if not outlooks:
-        return []
-    return [
-        "",
-        f"SLO: {level(slo)} for 99% of requests",
-        *(f"  {_WORDS[outlook].upper():14}{name}" for name, outlook in outlooks.items()),
-    ]
+def outlook_words(outlooks: Outlooks, slo: Slo) -> list[str]:
+    """Return what each candidate comes to; nothing without a service level."""
+    asked = f"{level(slo)} for 99% of requests"
+    return [f"{name}: {_WORDS[outlook].upper()} {asked}" for name, outlook in outlooks.items()]
 
 
 def verdict_json(outlooks: Outlooks) -> dict[str, Any] | None:

@@ -10,9 +10,9 @@ from barostat.core.units import figure, many
 from barostat.judge.experiments.service_level import WITHIN_RATIO, carries, holds, stated
 from barostat.shells.reports.sheet.blocks import Verdict
 from barostat.shells.reports.simulation.closing import level, refused_of_themselves
+from barostat.shells.reports.simulation.data import format_seconds
 from barostat.shells.reports.simulation.over_time import Run
 from barostat.shells.reports.simulation.slo_verdict import Outlooks, in_all, verdict_card
-from barostat.shells.reports.simulation.text import format_seconds
 from barostat.twin.keeping_up import keeping_up
 from barostat.twin.outcome import Outcome
 from barostat.twin.settings import Settings, would_not_start

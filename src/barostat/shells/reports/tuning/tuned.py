@@ -22,8 +22,8 @@ from barostat.judge.experiments.tuning_proof import MOST_BESIDE, Proof, summary_
 from barostat.judge.experiments.tuning_space import LIVE, ON_REQUEST, Point, Value, flags_of
 from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
+from barostat.shells.reports.simulation.data import format_seconds
 from barostat.shells.reports.simulation.side_by_side import pace_json
-from barostat.shells.reports.simulation.text import format_seconds
 from barostat.shells.reports.wrapped import noted
 from barostat.twin.summary import Slo
 

@@ -128,14 +128,14 @@ def test_the_table_has_what_people_ask_for(
     assert main([*command, "--max-model-len", "512", "--slo-ttft", "1"]) == 0
     shown = capsys.readouterr().out
     for name in (
-        "goodput",
+        "Good requests",
         "TTFT",
         "ITL",
         "end to end",
         "KV usage",
-        "preemptions",
+        "Preemptions",
         "computed again",
-        "prefix cache",
+        "Prefix cache",
     ):
         assert name in shown
 
@@ -372,8 +372,7 @@ def test_one_of_a_thing_is_not_several(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*command, "--html", str(page)]) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith(
-        "vLLM 0.32.0, 33 blocks of 16 tokens, max_num_seqs 256, max_num_batched_tokens 2048, "
-        "max_model_len 512\n1 request in "
+        "t.jsonl\n1 request in 412 s; vLLM 0.32.0, 33 blocks of 16 tokens"
     )
     assert "1 output cut to max_model_len" in printed.out
     assert "left out 1 row with no output" in " ".join(printed.out.split())

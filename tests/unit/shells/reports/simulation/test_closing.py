@@ -35,7 +35,7 @@ def test_the_verdict_and_the_code(
     assert main([*RUN, *more]) == code
     told = capsys.readouterr().out
     assert said in told
-    assert ("good requests/s" in told) == ("--slo-ttft" in more)
+    assert ("Good requests" in told) == ("--slo-ttft" in more)
 
 
 def test_the_verdict_as_data(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""A simulated run as data and as a page for a terminal."""
+"""A simulated run as data, and its figures and settings in words."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from barostat.core.units import figure, many
 from barostat.shells.reports.api_version import API_VERSION
 from barostat.twin.outcome import Outcome
 from barostat.twin.settings import Settings
-from barostat.twin.summary import Slo, Spread, Summary
+from barostat.twin.summary import Spread, Summary
 
 if TYPE_CHECKING:
     from barostat.twin.drafting import Drafting
-
-_BARS = " ▁▂▃▄▅▆▇█"
 
 
 def simulation_json(
@@ -151,88 +149,9 @@ def short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.9g}")
 
 
-def simulation_table(
-    settings: Settings,
-    outcome: Outcome,
-    summary: Summary,
-    ends: Sequence[Summary] = (),
-    slo: Slo | None = None,
-    usable_blocks: int | None = None,
-) -> str:
-    """The run on half a page. `slo`: without one nothing is called good. `usable_blocks`: of all
-    engines, where the run is of several.
-    """
-    stated = slo is not None and (slo.ttft_s is not None or slo.itl_s is not None)
-    tokens = f"{summary.output_tokens_per_s:,.5g} output tokens/s"
-    unfinished = summary.requests - summary.finished - summary.rejected
-    lines = [
-        f"{came_in(summary)}: {summary.finished:,} finished, {summary.rejected:,} rejected"
-        + (f", {unfinished:,} unfinished" if unfinished else ""),
-        (
-            f"goodput      {figure(summary.good_per_s, 4)} good requests/s of "
-            f"{figure(summary.requests_per_s, 4)}, {tokens}"
-        )
-        if stated
-        else f"throughput   {figure(summary.requests_per_s, 4)} requests/s, {tokens}",
-        "",
-        f"{'':12} {'mean':>10} {'p50':>10} {'p90':>10} {'p95':>10} {'p99':>10} {'max':>10}",
-    ]
-    for name, spread in (
-        ("TTFT", summary.ttft),
-        ("ITL", summary.itl),
-        ("end to end", summary.e2e),
-        ("queue", summary.queue),
-    ):
-        values = (spread.mean, spread.p50, spread.p90, spread.p95, spread.p99, spread.highest)
-        lines.append(f"{name:12} " + " ".join(f"{format_seconds(value):>10}" for value in values))
-    if ends:
-        first, last = ends[0], ends[-1]
-        lines.append(
-            f"if steps are off as they may be: TTFT p99 {format_seconds(first.ttft.p99)} "
-            f"to {format_seconds(last.ttft.p99)}, "
-            f"ITL p99 {format_seconds(first.itl.p99)} to {format_seconds(last.itl.p99)}, "
-            f"{figure(last.good_per_s, 4)} to "
-            f"{figure(first.good_per_s, 4)}{' good' if stated else ''} requests/s"
-        )
-    lines += [
-        "",
-        (
-            f"KV usage     {summary.usage_mean_ratio:.0%} on average, "
-            f"{summary.usage_max_ratio:.0%} at most, "
-            f"of {many(usable_blocks or settings.usable_blocks, 'block')}"
-        ),
-        f"             {_bar([one.usage_mean_ratio for one in summary.bins])}",
-        (
-            f"preemptions  {outcome.preemptions:,}; {many(outcome.recomputed_tokens, 'token')} "
-            "computed again"
-        ),
-        f"prefix cache {summary.hit_ratio:.1%} of the prompt tokens were there",
-        (
-            f"steps        {outcome.steps:,}, with "
-            f"{outcome.request_steps / outcome.steps if outcome.steps else 0:.1f} requests on "
-            "average"
-        ),
-    ]
-    reasons: dict[str, int] = {}
-    for one in outcome.rejections:
-        reasons[f"{one.status} {one.reason}"] = reasons.get(f"{one.status} {one.reason}", 0) + 1
-    lines += [f"rejected     {count:,} with {reason}" for reason, count in sorted(reasons.items())]
-    if outcome.clamped_outputs:
-        lines.append(f"clamped      {many(outcome.clamped_outputs, 'output')} cut to max_model_len")
-    if outcome.stuck:
-        lines += ["", f"STUCK: {outcome.stuck}"]
-    return "\n".join(lines) + "\n"
-
-
 def came_in(summary: Summary) -> str:
     """How many requests the run was of, and how long it took."""
     return f"{many(summary.requests, 'request')} in {format_seconds(summary.duration_s)}"
-
-
-def _bar(ratios: list[float]) -> str:
-    return "".join(
-        _BARS[min(len(_BARS) - 1, max(0, round(ratio * (len(_BARS) - 1))))] for ratio in ratios
-    )
 
 
 def engine_line(settings: Settings, version: str) -> str:

@@ -1,18 +1,21 @@
-"""A simulated run, and several beside each other, as one HTML page that needs nothing else."""
+"""A simulated run, and several beside each other, as documents."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from barostat.core.units import figure, many
 from barostat.judge.experiments.service_level import stated
 from barostat.judge.experiments.side_by_side import Compared, changes, told
 from barostat.shells.reports.sheet.blocks import (
+    Block,
     Candidates,
     Document,
     Footer,
     Heading,
     Listing,
+    Only,
     Paragraph,
     Section,
     Table,
@@ -20,23 +23,25 @@ from barostat.shells.reports.sheet.blocks import (
     Verdict,
     named,
 )
-from barostat.shells.reports.sheet.forms import as_html
 from barostat.shells.reports.sheet.ranges import Candidate, Ranges
 from barostat.shells.reports.sheet.scale import duration, percent, plain
+from barostat.shells.reports.simulation.closing import closing
+from barostat.shells.reports.simulation.data import came_in, format_seconds
 from barostat.shells.reports.simulation.over_time import Run, one_over_time, runs_over_time
 from barostat.shells.reports.simulation.side_by_side import Buckets, rows_of
 from barostat.shells.reports.simulation.slo_verdict import (
     Outlooks,
     compared_outlooks,
     in_all,
+    outlook_words,
     verdict_card,
 )
-from barostat.shells.reports.simulation.text import came_in, format_seconds
 from barostat.shells.reports.simulation.verdicts import run_verdict, runs_verdict
 from barostat.twin.outcome import Outcome
-from barostat.twin.settings import Settings
+from barostat.twin.settings import Settings, would_not_start
 from barostat.twin.summary import Slo, Summary
 
+_BARS = " ▁▂▃▄▅▆▇█"
 _DRAWN = (
     ("good_per_s", "Good requests per second", plain), ("output_tokens_per_s", "Output tokens per second", plain),
     ("ttft_p99_s", "TTFT p99", duration), ("itl_p99_s", "ITL p99", duration), ("kv_usage_ratio", "KV usage", percent),
@@ -44,7 +49,7 @@ _DRAWN = (
 )  # fmt: skip
 
 
-def simulation_html(
+def run_document(
     title: str,
     settings: Settings,
     outcome: Outcome,
@@ -52,10 +57,14 @@ def simulation_html(
     slo: Slo | None = None,
     *,
     engine: str = "",
+    ends: Sequence[Summary] = (),
+    usable_blocks: int | None = None,
+    parts: Sequence[Block] = (),
     notes: Sequence[str] = (),
-) -> str:
-    """The page of one run. `slo`: without one nothing is called good; `engine`: the configuration
-    that ran, in a line.
+) -> Document:
+    """One run. `slo`: without one nothing is called good; `engine`: the configuration that ran, in
+    a line; `ends`: the same run with the fastest and the slowest steps that are possible;
+    `usable_blocks`: of all engines; `parts`: of several engines, each apart.
     """
     asked = slo or Slo()
     rows: list[tuple[str, ...]] = [("", "mean", "p50", "p90", "p95", "p99", "max")]
@@ -67,14 +76,48 @@ def simulation_html(
     ):
         values = (spread.mean, spread.p50, spread.p90, spread.p95, spread.p99, spread.highest)
         rows.append((name, *(format_seconds(value) for value in values)))
-    tiles = (
+    blocks = settings.usable_blocks if usable_blocks is None else usable_blocks
+    bar = _bar([one.usage_mean_ratio for one in summary.bins])
+    refused = Counter(f"{one.status} {one.reason}" for one in outcome.rejections)
+    rejected = [f"{count:,} with {reason}" for reason, count in sorted(refused.items())]
+    clamped = f"{many(outcome.clamped_outputs, 'output')} cut to max_model_len"
+    return Document(
+        f"Barostat: {title}",
         (
-            "Good requests",
-            f"{figure(summary.good_per_s, 4)}/s",
-            f"of {figure(summary.requests_per_s, 4)} that finished",
-        )
-        if stated(asked)
-        else ("Requests", f"{figure(summary.requests_per_s, 4)}/s", "finished"),
+            Heading("simulate", title, _about(summary, engine)),
+            run_verdict(settings, outcome, summary, asked),
+            Tiles(_tiles(outcome, summary, blocks, promised=stated(asked))),
+            Only(("terminal",), [Paragraph(f"KV usage over time  {bar}")] if bar else []),
+            Only(
+                ("html",), [Section("Over time", one_over_time(settings, outcome, summary, asked))]
+            ),
+            Section("Latencies", [Table(rows), *_off(ends, promised=stated(asked))]),
+            *parts,
+            Listing("Rejected", rejected),
+            *([Paragraph(f"Clamped: {clamped}.")] if outcome.clamped_outputs else []),
+            Only(("terminal",), _last_words(settings, outcome, summary, asked)),
+            Listing("To know", notes),
+            Footer("the same as data: barostat simulate -o json"),
+        ),
+    )
+
+
+def _last_words(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo) -> list[Block]:
+    """The verdict in sentences, where a terminal is read from below."""
+    stuck = [f"STUCK: {outcome.stuck}"] if outcome.stuck else []
+    said = closing(settings, outcome, summary, slo).splitlines()
+    return [Paragraph(line) for line in (*stuck, *said)]
+
+
+def _tiles(
+    outcome: Outcome, summary: Summary, usable_blocks: int, *, promised: bool
+) -> list[tuple[str, str, str]]:
+    of_all = figure(summary.requests_per_s, 4)
+    a_step = outcome.request_steps / outcome.steps if outcome.steps else 0
+    return [
+        ("Good requests", f"{figure(summary.good_per_s, 4)}/s", f"of {of_all} that finished")
+        if promised
+        else ("Requests", f"{of_all}/s", "finished"),
         ("Output tokens", f"{summary.output_tokens_per_s:,.5g}/s", ""),
         (
             "TTFT p99",
@@ -89,7 +132,7 @@ def simulation_html(
         (
             "KV usage",
             percent(summary.usage_mean_ratio),
-            f"{percent(summary.usage_max_ratio)} at most",
+            f"{percent(summary.usage_max_ratio)} at most, of {many(usable_blocks, 'block')}",
         ),
         (
             "Preemptions",
@@ -102,20 +145,31 @@ def simulation_html(
             f"on average, {format_seconds(summary.queue.highest)} at most",
         ),
         ("Prefix cache", f"{summary.hit_ratio:.1%}", "of the prompt tokens were there"),
-    )
-    blocks = (
-        Heading("simulate", title, _about(summary, engine)),
-        run_verdict(settings, outcome, summary, asked),
-        Tiles(tiles),
-        Section("Over time", one_over_time(settings, outcome, summary, asked)),
-        Section("Latencies", [Table(rows)]),
-        Listing("To know", notes),
-        Footer("the same as data: barostat simulate -o json"),
-    )
-    return as_html(Document(f"Barostat: {title}", blocks))
+        ("Steps", f"{outcome.steps:,}", f"with {a_step:.1f} requests on average"),
+    ]
 
 
-def runs_html(
+def _bar(ratios: Sequence[float]) -> str:
+    """Return a sign for each stretch, as high as the pool was used."""
+    return "".join(_BARS[min(8, max(0, round(ratio * 8)))] for ratio in ratios)
+
+
+def _off(ends: Sequence[Summary], *, promised: bool) -> list[Block]:
+    if not ends:
+        return []
+    first, last = ends[0], ends[-1]
+    return [
+        Paragraph(
+            f"If steps are off as they may be: TTFT p99 {format_seconds(first.ttft.p99)} to "
+            f"{format_seconds(last.ttft.p99)}, ITL p99 {format_seconds(first.itl.p99)} to "
+            f"{format_seconds(last.itl.p99)}, {figure(last.good_per_s, 4)} to "
+            f"{figure(first.good_per_s, 4)}{' good' if promised else ''} requests/s.",
+            "soft",
+        )
+    ]
+
+
+def runs_document(
     title: str,
     shown: Sequence[Run],
     rows: Sequence[Sequence[str]],
@@ -125,8 +179,8 @@ def runs_html(
     outlooks: Outlooks | None = None,
     notes: Sequence[str] = (),
     engine: str = "",
-) -> str:
-    """The page of candidates on one and the same workload; the first is today.
+) -> Document:
+    """Candidates on one and the same workload; the first is today.
 
     `rows`: the table, its heading first; `other_load`: the names of those that more or less comes
     to, which is no merit of theirs; `off`: what each may come to where steps are not as reckoned,
@@ -159,16 +213,30 @@ def runs_html(
         Heading("what-if", title, _about(shown[0][3], engine)),
         card,
         Candidates(latencies),
-        Section("Over time", runs_over_time(shown, asked)),
-        Section("Side by side", [Table(rows, chosen=chosen)]),
+        Only(("html",), [Section("Over time", runs_over_time(shown, asked))]),
+        Section(
+            "Side by side", [Table(rows, chosen=chosen, shorter=list(zip(*rows, strict=True)))]
+        ),
         Section("How far off it may be", [Table(off)] if off else []),
+        Listing("Stuck, or would not start", _unfit(shown)),
+        Listing("Service level", outlook_words(outlooks or {}, asked)),
         Listing("To know", notes),
         Footer("the same as data: barostat what-if -o json"),
     )
-    return as_html(Document(f"Barostat: {title}", blocks))
+    return Document(f"Barostat: {title}", blocks)
 
 
-def compared_html(
+def _unfit(shown: Sequence[Run]) -> list[str]:
+    stuck = [f"{name} is STUCK: {outcome.stuck}" for name, _, outcome, _ in shown if outcome.stuck]
+    refused = [
+        f"{name} WOULD NOT START: {why}"
+        for name, settings, _, _ in shown
+        if (why := would_not_start(settings))
+    ]
+    return stuck + refused
+
+
+def compared_document(
     title: str,
     shown: Sequence[Compared],
     slo: Slo,
@@ -177,10 +245,8 @@ def compared_html(
     within: Buckets | None = None,
     other_load: Collection[str] = (),
     engine: str = "",
-) -> str:
-    """The page of candidates on the traffic of a running engine, each with what it may be; the
-    first is today.
-    """
+) -> Document:
+    """Candidates on the traffic of a running engine, each with what it may be; the first is today."""
     promised = stated(slo)
     said = [(one, told(changes(shown[0], one), promised=promised)) for one in shown[1:]]
     stuck = next((one for one in shown if one.stuck), None)
@@ -229,13 +295,15 @@ def compared_html(
         Heading("what-if", title, f"today: {engine}" if engine else ""),
         card,
         Listing("What changes", [named(one.name, text) for one, text in said]),
-        Paragraph("Dot: expected; bar: what it may be.", "soft"),
+        Only(("html",), [Paragraph("Dot: expected; bar: what it may be.", "soft")]),
         Candidates(drawn),
         Section("Side by side", [Table(rows_of(shown, slo, measured, within))]),
+        Listing("Stuck", [f"{one.name}: {one.stuck}" for one in shown if one.stuck]),
+        Listing("Service level", outlook_words(outlooks, slo)),
         Listing("To know", notes),
         Footer("the same as data: barostat what-if -o json"),
     )
-    return as_html(Document(f"Barostat: {title}", blocks))
+    return Document(f"Barostat: {title}", blocks)
 
 
 def _about(summary: Summary, engine: str) -> str:
