@@ -119,8 +119,6 @@ def run(arguments: argparse.Namespace) -> int:
         shown_points,
         tune_args,
         tune_json,
-        tune_markdown,
-        tune_table,
     )
     from barostat.twin.settings import would_not_start
     from barostat.twin.summary import Slo
@@ -214,20 +212,17 @@ def run(arguments: argparse.Namespace) -> int:
     tuned = Tuned(results, best, proof, now.slo, now.notes)
     if arguments.output == "json":
         print(json_text(tune_json(tuned)))
-    elif arguments.output == "html":
-        from barostat.shells.reports.tuning.page import tune_html
-
-        sys.stdout.write(
-            tune_html(arguments.source or arguments.workload or arguments.trace.name, tuned)
-        )
+    elif arguments.output == "args":
+        _refuse_to_start(now, tuned)
+        if said := beside_args(tuned):
+            shown.say(said)
+        sys.stdout.write(tune_args(tuned))
     else:
-        if arguments.output == "args":
-            _refuse_to_start(now, tuned)
-            if said := beside_args(tuned):
-                shown.say(said)
-        sys.stdout.write(
-            {"args": tune_args, "md": tune_markdown, "table": tune_table}[arguments.output](tuned)
-        )
+        from barostat.shells.reports.sheet import forms
+        from barostat.shells.reports.tuning.document import tune_document
+
+        title = arguments.source or arguments.workload or arguments.trace.name
+        sys.stdout.write(forms.shown(tune_document(title, tuned), arguments.output))
     return 3 if tuned.holds is False else 0
 
 

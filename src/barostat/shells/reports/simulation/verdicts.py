@@ -109,6 +109,8 @@ def runs_verdict(
     )
     under = "; ".join(_under_load(run, slo) for run in loads)
     card = verdict_card(outlooks, slo, best[0], "; ".join(filter(None, (told, under))))
+    if best in alike:
+        return card, best
     better = max(alike, key=lambda run: run[3].good_per_s)
     stands_out = better[3].good_per_s > today[3].good_per_s * _WORTH_A_WORD
     return card, better if stands_out else today

@@ -1,5 +1,5 @@
-"""What tuning found: the settings, what they bring, why, what restarts; as a table, Markdown, data,
-or bare arguments.
+"""What tuning found: the settings, what they bring, why, what restarts; in sentences, as data, or as
+bare arguments.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from barostat.judge.experiments.tuning import (
 )
 from barostat.judge.experiments.tuning_proof import MOST_BESIDE, Proof, summary_of
 from barostat.judge.experiments.tuning_space import LIVE, ON_REQUEST, Point, Value, flags_of
-from barostat.shells.reports.aligned import aligned
 from barostat.shells.reports.api_version import API_VERSION
 from barostat.shells.reports.simulation.data import format_seconds
 from barostat.shells.reports.simulation.side_by_side import pace_json
-from barostat.shells.reports.wrapped import noted
 from barostat.twin.summary import Slo
 
 FRONT = ("good/s", "TTFT p99", "ITL p99", "refused", "holds", "settings")
@@ -147,38 +145,10 @@ def _left_out(tuned: Tuned) -> list[str]:
     return [f"leave out --{name}" for name, value in tuned.flags.items() if value is None]
 
 
-def tune_table(tuned: Tuned) -> str:
-    """The answer for a terminal."""
-    lines = [
-        *headline(tuned),
-        "",
-        *why(tuned),
-        "",
-        f"{table_title(tuned)}:",
-    ]
-    lines += aligned([FRONT, *front_rows(tuned)], right=range(5), lead="  ")
-    lines += noted(tuned.notes)
-    return "\n".join(lines) + "\n"
-
-
 def table_title(tuned: Tuned) -> str:
     """What the table shows, and of which requests its figures are."""
     of = "the requests of the search" if tuned.proof is None else "the same held-out requests"
     return f"the Pareto front (no other setting is better in all three) and today's, all on {of}"
-
-
-def tune_markdown(tuned: Tuned) -> str:
-    """The answer for a ticket."""
-    lines = [
-        "# Tuning",
-        "",
-        *(f"- {line.strip()}" for line in (*headline(tuned), *why(tuned)) if line),
-        "",
-    ]
-    lines += [f"| {' | '.join(FRONT)} |", "|---:|---:|---:|---:|---|---|"]
-    lines += ["| " + " | ".join(row) + " |" for row in front_rows(tuned)]
-    lines += ["", *(f"- {note}" for note in tuned.notes)] if tuned.notes else []
-    return "\n".join(lines) + "\n"
 
 
 def tune_json(tuned: Tuned) -> dict[str, Any]:
@@ -248,33 +218,33 @@ def headline(tuned: Tuned) -> list[str]:
         return [
             *lines,
             (
-                f"  no change is worth a restart: on {_runs(proof)}: 0 good requests/s today, "
+                f"no change is worth a restart: on {_runs(proof)}: 0 good requests/s today, "
                 "and 0 with it"
             ),
         ]
     if tuned.flags:
         lines.append(
-            "  needs a restart: "
+            "needs a restart: "
             f"{'; '.join(filter(None, (tune_args(tuned).strip(), *_left_out(tuned))))}"
         )
     if tuned.live:
         cut = "; an answer that is cut counts as good" if "edge-output-cap" in tuned.live else ""
-        lines.append(f"  live, at the edge: {summary_of(tuned.live)}{cut}")
+        lines.append(f"live, at the edge: {summary_of(tuned.live)}{cut}")
     if _takes_memory(tuned):
         lines.append(
-            "  more slots or a larger budget take memory from the KV pool, which is not "
+            "more slots or a larger budget take memory from the KV pool, which is not "
             "counted here: `barostat plan` says how much"
         )
     if proof is None:
         return [
             *lines,
-            "  stopped before it was confirmed on requests that the search has not seen",
+            "stopped before it was confirmed on requests that the search has not seen",
         ]
     before, after = mean_of(proof.today), mean_of(proof.best)
     if not changed:
         return [
             *lines,
-            f"  nothing that was tried is worth a change: {figure(before)} good requests/s today",
+            f"nothing that was tried is worth a change: {figure(before)} good requests/s today",
         ]
     percent = f" ({proof.gain_per_s / before:+.0%})" if before else ""
     sure = (
@@ -294,7 +264,7 @@ def headline(tuned: Tuned) -> list[str]:
         else ""
     )
     lines.append(
-        f"  on {_runs(proof)}: {figure(before)} good requests/s today, {figure(after)} "
+        f"on {_runs(proof)}: {figure(before)} good requests/s today, {figure(after)} "
         f"then{percent}, "
         f"difference {proof.gain_per_s:+.3g}{error}: {sure}"
     )
@@ -346,7 +316,7 @@ def why(tuned: Tuned) -> list[str]:
     if proof is not None:
         lines.append(f"today: {proof.binds_today}; {_level(proof.today, proof.holds_today)}")
     if proof is not None and tuned.changed:
-        lines.append(f"then:  {proof.binds}; {_level(proof.best, proof.holds)}")
+        lines.append(f"then: {proof.binds}; {_level(proof.best, proof.holds)}")
     if tuned.only_searched:
         lines.append(
             "it held in the search, so it is at the edge of what it can do: less load, "

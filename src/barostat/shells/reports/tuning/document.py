@@ -1,6 +1,4 @@
-"""What tuning found as one HTML page that needs nothing else: the best settings, what they bring,
-why, and what else was good.
-"""
+"""What tuning found: the best settings, what they bring, why, and what else was good."""
 
 from __future__ import annotations
 
@@ -16,13 +14,13 @@ from barostat.shells.reports.sheet.blocks import (
     Footer,
     Heading,
     Items,
+    Listing,
     Paragraph,
     Section,
     Table,
     Tiles,
     Verdict,
 )
-from barostat.shells.reports.sheet.forms import as_html
 from barostat.shells.reports.sheet.ranges import Candidate, Ranges
 from barostat.shells.reports.sheet.scale import duration, plain
 from barostat.shells.reports.tuning.tuned import (
@@ -40,9 +38,9 @@ _DRAWN: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 )  # fmt: skip
 
 
-def tune_html(title: str, tuned: Tuned) -> str:
-    """The page. `title`: on whose traffic it was searched."""
-    first, second, *others = (*(line.strip() for line in headline(tuned)), "")
+def tune_document(title: str, tuned: Tuned) -> Document:
+    """Return the document. `title`: on whose traffic it was searched."""
+    first, second, *others = (*headline(tuned), "")
     severity, word = _told(tuned)
     chosen = tuple(place for place, point in enumerate(tuned.shown) if point == tuned.best)
     rows = [
@@ -53,7 +51,7 @@ def tune_html(title: str, tuned: Tuned) -> str:
         Verdict(severity, word, first, second),
         Tiles(_tiles(tuned)),
         Items([line for line in others if line]),
-        Section("Why", [Items([line for line in why(tuned) if line])]),
+        Listing("Why", why(tuned)),
         Section(
             "Settings side by side",
             [
@@ -62,10 +60,10 @@ def tune_html(title: str, tuned: Tuned) -> str:
                 Table(rows, chosen=chosen),
             ],
         ),
-        Section("To know", [Items(tuned.notes)]),
+        Listing("To know", tuned.notes),
         Footer("the same as data: barostat tune -o json"),
     ]
-    return as_html(Document(f"Barostat: tune {title}", blocks))
+    return Document(f"Barostat: tune {title}", blocks)
 
 
 def _told(tuned: Tuned) -> tuple[Severity, str]:
