@@ -183,7 +183,7 @@ def test_writing_limits_does_not_wait_for_the_schema_library() -> None:
     import sys
 
     code = (
-        "import sys; import barostat.shells.reports.capacity.plan_views; print('pydantic' in "
+        "import sys; import barostat.shells.reports.capacity.plan_data; print('pydantic' in "
         "sys.modules)"
     )
     assert (
