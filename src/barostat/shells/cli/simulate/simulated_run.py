@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +126,7 @@ def simulated(arguments: argparse.Namespace) -> Simulated:
                 outcome = simulate(settings, rows, pace, _writer(file, arguments.steps_detail))
         except OSError as error:
             raise InputError(error.strerror or str(error), str(arguments.steps_out)) from None
-    slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
+    slo = _slo_of(loaded)
     summary = summarise(outcome, settings.usable_blocks, slo, front_of(pace))
     ends = tuple(
         summarise(simulate(settings, rows, end), settings.usable_blocks, slo, front_of(end))
@@ -140,6 +141,33 @@ def ranks_of(arguments: argparse.Namespace) -> int:
     return arguments.data_parallel_size or 1
 
 
+def _refuse_of_one(arguments: argparse.Namespace, option: str) -> None:
+    for name, given in (("--steps-out", arguments.steps_out), ("--html", arguments.html)):
+        if given is not None or (name == "--html" and arguments.output == "html"):
+            raise InputError(f"is of one engine: it goes without {option}", name)
+
+
+def _slo_of(loaded: Loaded) -> Slo:
+    arguments, engine = loaded.arguments, loaded.engine
+    return Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
+
+
+def _of_several(
+    loaded: Loaded, found: Ranked | Paired, ends: Sequence[Ranked | Paired]
+) -> Simulated:
+    """What comes of several engines together."""
+    return Simulated(
+        loaded.arguments.workload or loaded.arguments.trace.name,
+        loaded.engine.settings,
+        found.outcome.together,
+        found.summary,
+        tuple(one.summary for one in ends),
+        (*loaded.notes, *found.notes),
+        _slo_of(loaded),
+        loaded.engine.version,
+    )
+
+
 def _ranked(loaded: Loaded, count: int) -> Simulated:
     """The run of several data-parallel ranks.
 
@@ -148,10 +176,8 @@ def _ranked(loaded: Loaded, count: int) -> Simulated:
     from barostat.judge.experiments.ranked import ranked_run
 
     arguments, engine, pace = loaded.arguments, loaded.engine, loaded.pace
-    for name, given in (("--steps-out", arguments.steps_out), ("--html", arguments.html)):
-        if given is not None or (name == "--html" and arguments.output == "html"):
-            raise InputError(f"is of one engine: it goes without {DATA_PARALLEL} {count}", name)
-    slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
+    _refuse_of_one(arguments, f"{DATA_PARALLEL} {count}")
+    slo = _slo_of(loaded)
     found, *ends = (
         ranked_run(
             engine.settings, loaded.rows, one, count, slo, front_of(one), version=engine.version,
@@ -159,18 +185,7 @@ def _ranked(loaded: Loaded, count: int) -> Simulated:
         )
         for one in (pace, *interval_of(pace))
     )  # fmt: skip
-    title = arguments.workload or arguments.trace.name
-    return Simulated(
-        title,
-        engine.settings,
-        found.outcome.together,
-        found.summary,
-        tuple(one.summary for one in ends),
-        (*loaded.notes, *found.notes),
-        slo,
-        engine.version,
-        found,
-    )
+    return replace(_of_several(loaded, found, ends), ranks=found)
 
 
 def _paired(loaded: Loaded) -> Simulated:
@@ -183,10 +198,8 @@ def _paired(loaded: Loaded) -> Simulated:
     from barostat.shells.cli.simulate.pair_inputs import decode_engine, link_of
 
     arguments, engine, pace = loaded.arguments, loaded.engine, loaded.pace
-    for name, given in (("--steps-out", arguments.steps_out), ("--html", arguments.html)):
-        if given is not None or (name == "--html" and arguments.output == "html"):
-            raise InputError(f"is of one engine: it goes without {KV_LINK}", name)
-    slo = Slo(arguments.slo_ttft or engine.slo_ttft_s, arguments.slo_itl or engine.slo_itl_s)
+    _refuse_of_one(arguments, KV_LINK)
+    slo = _slo_of(loaded)
     link = link_of(arguments.kv_link, engine.kv_token_bytes)
     decode = decode_engine(engine.settings, arguments.decode_set)
     found, *ends = (
@@ -196,17 +209,7 @@ def _paired(loaded: Loaded) -> Simulated:
         )
         for one in (pace, *interval_of(pace))
     )  # fmt: skip
-    return Simulated(
-        arguments.workload or arguments.trace.name,
-        engine.settings,
-        found.outcome.together,
-        found.summary,
-        tuple(one.summary for one in ends),
-        (*loaded.notes, *found.notes),
-        slo,
-        engine.version,
-        pair=found,
-    )
+    return replace(_of_several(loaded, found, ends), pair=found)
 
 
 def _check(arguments: argparse.Namespace, source: str | None) -> None:
