@@ -103,7 +103,9 @@ def test_the_guide_says_how_many_rules_there_are() -> None:
     guide = (chart.ROOT / "docs" / "guide" / "operator.md").read_text()
     for values in ({}, {"actuator": {"enabled": True}}):
         rules, writes, secrets = chart.granted(values)
-        said = f"{rules} rules, {writes} that write to objects of others, {secrets} Secrets"
+        written = f"{writes} write" if writes else "none writes"
+        read = f"{secrets} read" if secrets else "none reads"
+        said = f"{rules} rules; {written} to other objects, {read} Secrets"
         assert said in guide, said
 
 
