@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 KIB = 2**10
 MIB = 2**20
 GIB = 2**30
@@ -15,6 +18,16 @@ def ceil_div(amount: int, size: int) -> int:
 def gib(size_bytes: float) -> str:
     """The size in GiB with two decimals."""
     return f"{size_bytes / GIB:.2f} GiB"
+
+
+def named_numbers(text: str) -> Iterator[tuple[str, str, float]]:
+    """Each part of `base=0.01,kv=1e-8`: as written, its name, its number (NaN where it is none)."""
+    for part in filter(None, text.split(",")):
+        name, _, number = part.partition("=")
+        try:
+            yield part, name, float(number)
+        except ValueError:
+            yield part, name, math.nan
 
 
 def thousands(number: float) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from barostat.core.errors import InputError
+from barostat.core.units import named_numbers
 
 _NS = 1e9
 _NAMES = ("base", "prefill", "decode", "kv", "pair", "front")
@@ -92,12 +93,7 @@ def parse_pace(text: str) -> LinearPace:
     Errors: InputError.
     """
     values: dict[str, float] = {}
-    for part in filter(None, text.split(",")):
-        name, _, number = part.partition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            value = math.nan
+    for part, name, value in named_numbers(text):
         if name not in _NAMES or not 0 <= value < 1e6:
             raise InputError(
                 f"{part!r}: {', '.join(_NAMES)} are known, each with =SECONDS", "--latency"

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from barostat.core.errors import InputError
 from barostat.core.proposed_change import SetFlag, UnsetFlag
+from barostat.core.units import named_numbers
 from barostat.shells.cli.simulate.pair_arguments import DECODE_SET, KV_LINK
 from barostat.shells.cli.simulate.set_option import changes_in
 from barostat.twin.from_config import with_setting
@@ -24,12 +25,7 @@ def link_of(text: str, token_bytes: float | None) -> Link:
     Errors: InputError.
     """
     values: dict[str, float] = {}
-    for part in filter(None, text.split(",")):
-        name, _, number = part.partition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            value = math.nan
+    for part, name, value in named_numbers(text):
         if name not in _PARTS or name in values or not math.isfinite(value):
             raise InputError(
                 f"{part!r}: {', '.join(_PARTS)} are known, each once and with a number", KV_LINK

@@ -17,7 +17,7 @@ from barostat.judge.experiments.side_by_side import (
 )
 from barostat.judge.observed.traffic import ObservedTraffic
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.shells.reports.simulation.data import format_seconds
+from barostat.shells.reports.simulation.data import format_seconds, short
 from barostat.shells.reports.simulation.slo_verdict import compared_outlooks, verdict_json
 from barostat.twin.linear_pace import LinearPace
 from barostat.twin.modelled import ModelledPace
@@ -82,7 +82,7 @@ def what_if_json(
         "pace": pace_json(pace),
         "slo": {"ttftSeconds": slo.ttft_s, "itlSeconds": slo.itl_s},
         "verdict": verdict_json(outlooks),
-        "measured": {_KEYS[name]: _short(value) for name, value in measured.items()},
+        "measured": {_KEYS[name]: short(value) for name, value in measured.items()},
         "candidates": [
             {
                 "name": one.name,
@@ -103,11 +103,11 @@ def what_if_json(
 def traffic_json(traffic: ObservedTraffic) -> dict[str, Any]:
     """The seen traffic as plain data."""
     return {
-        "seconds": _short(traffic.span_s),
-        "requestsPerSecond": _short(traffic.rate_per_s),
-        "inputTokensMean": _short(traffic.prompts.mean_tokens),
-        "outputTokensMean": _short(traffic.outputs.mean_tokens),
-        "prefixCacheHitRatio": _short(traffic.hit_ratio),
+        "seconds": short(traffic.span_s),
+        "requestsPerSecond": short(traffic.rate_per_s),
+        "inputTokensMean": short(traffic.prompts.mean_tokens),
+        "outputTokensMean": short(traffic.outputs.mean_tokens),
+        "prefixCacheHitRatio": short(traffic.hit_ratio),
         "clients": traffic.clients,
     }
 
@@ -115,12 +115,12 @@ def traffic_json(traffic: ObservedTraffic) -> dict[str, Any]:
 def pace_json(pace: object) -> dict[str, Any] | None:
     """A calibrated pace as plain data; None for one that was given in another way."""
     if isinstance(pace, ModelledPace):
-        return {"errorRatio": _short(pace.error_ratio), "source": pace.source}
+        return {"errorRatio": short(pace.error_ratio), "source": pace.source}
     if not isinstance(pace, LinearPace):
         return None
     return {
-        "baseSeconds": _short(pace.base_s), "prefillTokenSeconds": _short(pace.prefill_token_s), "decodeSeconds": _short(pace.decode_s),
-        "kvTokenSeconds": _short(pace.kv_token_s), "errorRatio": _short(pace.error_ratio), "source": pace.source,
+        "baseSeconds": short(pace.base_s), "prefillTokenSeconds": short(pace.prefill_token_s), "decodeSeconds": short(pace.decode_s),
+        "kvTokenSeconds": short(pace.kv_token_s), "errorRatio": short(pace.error_ratio), "source": pace.source,
     }  # fmt: skip
 
 
@@ -129,15 +129,15 @@ def range_json(found: Range | None) -> dict[str, Any] | None:
     return (
         None
         if found is None
-        else {"mean": _short(found.mean), "low": _short(found.low), "high": _short(found.high)}
+        else {"mean": short(found.mean), "low": short(found.low), "high": short(found.high)}
     )
 
 
 def _change_json(change: Difference) -> dict[str, Any]:
     return {
-        "number": _KEYS[change.field], "difference": _short(change.difference),
-        "standardError": _short(change.error) if math.isfinite(change.error) else None,
-        "ratio": None if change.ratio is None else _short(change.ratio), "moreThanChance": change.told, "better": change.better,
+        "number": _KEYS[change.field], "difference": short(change.difference),
+        "standardError": short(change.error) if math.isfinite(change.error) else None,
+        "ratio": None if change.ratio is None else short(change.ratio), "moreThanChance": change.told, "better": change.better,
     }  # fmt: skip
 
 
@@ -172,7 +172,3 @@ def _cell(field: str, value: float | None) -> str:
         if value < 1000
         else f"{value:,.0f}"
     )
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.9g}")

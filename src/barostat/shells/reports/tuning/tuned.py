@@ -21,7 +21,7 @@ from barostat.judge.experiments.tuning import (
 from barostat.judge.experiments.tuning_proof import MOST_BESIDE, Proof, summary_of
 from barostat.judge.experiments.tuning_space import LIVE, ON_REQUEST, Point, Value, flags_of
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.shells.reports.simulation.data import format_seconds
+from barostat.shells.reports.simulation.data import format_seconds, short
 from barostat.shells.reports.simulation.side_by_side import pace_json
 from barostat.twin.summary import Slo
 
@@ -176,17 +176,15 @@ def tune_json(tuned: Tuned) -> dict[str, Any]:
             "runs": proof.spent,
             "today": _three_json(proof.today),
             "best": _three_json(proof.best),
-            "gainPerSecond": _short(proof.gain_per_s),
-            "standardError": _short(proof.error_per_s)
-            if math.isfinite(proof.error_per_s)
-            else None,
+            "gainPerSecond": short(proof.gain_per_s),
+            "standardError": short(proof.error_per_s) if math.isfinite(proof.error_per_s) else None,
             "moreThanNoise": proof.told,
             "withEveryPace": proof.agreed,
             "holdsToday": proof.holds_today,
             "holds": proof.holds,
             "bindsToday": proof.binds_today,
             "binds": proof.binds,
-            "lostWithoutPerSecond": {name: _short(value) for name, value in proof.parts.items()},
+            "lostWithoutPerSecond": {name: short(value) for name, value in proof.parts.items()},
         },
         "front": [
             {
@@ -370,12 +368,12 @@ def front_rows(tuned: Tuned) -> list[tuple[str, ...]]:
 
 def _three_json(runs: Sequence[Outlook]) -> dict[str, Any]:
     return {
-        "goodRequestsPerSecond": _short(mean_of(runs)),
-        "ttftP99Seconds": _short(mean_or_none(runs, "ttft_p99_s")),
-        "itlP99Seconds": _short(mean_or_none(runs, "itl_p99_s")),
-        "preemptionsPerSecond": _short(mean_of(runs, "preempted_per_s")),
-        "kvUsageRatio": _short(mean_of(runs, "kv_usage_ratio")),
-        "refusedRatio": _short(mean_of(runs, "refused_ratio")),
+        "goodRequestsPerSecond": short(mean_of(runs)),
+        "ttftP99Seconds": short(mean_or_none(runs, "ttft_p99_s")),
+        "itlP99Seconds": short(mean_or_none(runs, "itl_p99_s")),
+        "preemptionsPerSecond": short(mean_of(runs, "preempted_per_s")),
+        "kvUsageRatio": short(mean_of(runs, "kv_usage_ratio")),
+        "refusedRatio": short(mean_of(runs, "refused_ratio")),
     }
 
 
@@ -388,7 +386,3 @@ def latency_of(runs: Sequence[Outlook], name: str, words: Callable[[float], str]
     """The mean of that field in words; `-` where no run has it."""
     value = mean_or_none(runs, name)
     return "-" if value is None else words(value)
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.9g}")
