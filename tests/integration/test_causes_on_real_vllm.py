@@ -28,10 +28,18 @@ FROM_THE_ADDRESS_ALONE = {
 """The states that are named again without log and process, and the windows for that."""
 ADVICE_IS_TRIED = ("kv-preemption-thrash", "kv-admission-queueing", "slot-bound")
 """Of the others the cause is asked alone: trials on the twin take as long as the look."""
+SELDOM = ("host-bound-text", "hung-engine", "few-large-half-empty")
+"""In `make test-long`: CI has each of these causes on the twin and from a recording of this engine."""
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("one", LISTENING, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "one",
+    [
+        pytest.param(one, marks=pytest.mark.long if one.name in SELDOM else (), id=one.name)
+        for one in LISTENING
+    ],
+)
 def test_a_listening_engine(one: Scenario, engine_factory: EngineFactory) -> None:
     engine = engine_factory(*one.flags, shape=one.shape)
     probe = ["--probe"] if one.stops and one.load is None else []
