@@ -1,10 +1,11 @@
 """What watching costs: 1,000 healthy engines scraped every 10 s, glanced at, and judged in turn.
 
-    python bench/watching.py --engines 1000 --for 60
+    python bench/watching.py --engines 1000 --for 60 [--prometheus]
 
 Engines are ports of one process beside this one, which answer with a page of vLLM 0.32.0 whose
 counters move. Measured: processor seconds of this process for each second, and its memory.
-Runs of the twin and writes to a cluster are not in it.
+Runs of the twin and writes to a cluster are not in it. With --prometheus a real Prometheus scrapes
+the engines (`make prometheus`), and they are read from it.
 """
 
 from __future__ import annotations
@@ -16,13 +17,22 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from dev.prometheus_server import PrometheusServer, scrape
 
 from barostat.io.clock import SteadyClock
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.client.kubeconfig import ClusterAccess
+from barostat.io.prometheus.access import PrometheusAccess
+from barostat.io.prometheus.client import Prometheus
 from barostat.judge.diagnosis.diagnose import examine
 from barostat.operator.engines import Engines
+from barostat.operator.prometheus_pages import PrometheusPages
 from barostat.operator.verdict import harm_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -69,7 +79,7 @@ def page() -> bytes:
     return own + rest
 
 
-def pod(index: int) -> dict[str, object]:
+def pod(index: int) -> dict[str, Any]:
     """A pod of a workload of ten."""
     container = {
         "name": "vllm",
@@ -91,8 +101,15 @@ def pod(index: int) -> dict[str, object]:
     }
 
 
-async def measured(count: int, for_s: float) -> None:
-    """Print what it cost."""
+def targets(count: int) -> Iterator[dict[str, Any]]:
+    """What a Prometheus scrapes: each engine as the pod that it stands for."""
+    for index in range(count):
+        name = str(pod(index)["metadata"]["name"])
+        yield scrape(name, f"127.0.0.1:{FIRST_PORT + index}", pod=name, namespace="x")
+
+
+async def measured(count: int, for_s: float, url: str = "") -> None:
+    """Print what it cost. `url`: of the Prometheus that knows the engines."""
     engines = Engines(
         Cluster(ClusterAccess("http://127.0.0.1:9")),
         None,
@@ -100,6 +117,7 @@ async def measured(count: int, for_s: float) -> None:
         True,
         "",
         print,
+        prometheus=PrometheusPages(Prometheus(PrometheusAccess(url)), print) if url else None,
         _memory_at=1e18,
     )
     for index in range(count):
@@ -136,6 +154,7 @@ def main() -> int:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engines", type=int, default=1000)
+    parser.add_argument("--prometheus", action="store_true")
     parser.add_argument("--for", dest="for_s", type=float, default=60.0)
     arguments = parser.parse_args()
     resource.setrlimit(
@@ -149,7 +168,13 @@ def main() -> int:
         server.stdin.close()
         server.stdout.readline()
         try:
-            asyncio.run(measured(arguments.engines, arguments.for_s))
+            if not arguments.prometheus:
+                asyncio.run(measured(arguments.engines, arguments.for_s))
+                return 0
+            with PrometheusServer(*targets(arguments.engines), interval="10s") as prometheus:
+                prometheus.wait_for("up", at_least=1, within_s=60)
+                time.sleep(15.0)
+                asyncio.run(measured(arguments.engines, arguments.for_s, prometheus.url))
         finally:
             server.kill()
     return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,10 +30,11 @@ from barostat.io.kubernetes.recording.live import Options, PodRecorder
 from barostat.io.kubernetes.recording.pod_route import PodRoute
 from barostat.io.kubernetes.recording.target import Selection, Wanted, might_serve
 from barostat.judge.evidence.endpoint import Endpoint, endpoints, serves
-from barostat.judge.evidence.recording import Recording, ReplicaRecording
+from barostat.judge.evidence.recording import Recording, ReplicaRecording, Scrape
 from barostat.operator.glance import Glance, Usual, worse
 from barostat.operator.pages import wanted_part
 from barostat.operator.predictions import MemoryTrend, Points, pool_fills_in_s
+from barostat.operator.prometheus_pages import PodName, PrometheusPages
 from barostat.operator.schedule import RISING_S, Schedule
 from barostat.operator.step import Key
 from barostat.platform.objects import instant, is_going, mapping, name_of, objects, quantity, text
@@ -87,8 +88,12 @@ class LeanRoute:
         if path != "/metrics" or not isinstance(found, Answer) or found.status != 200:
             return found
         lean = wanted_part(found.body)
-        self.before, self.glance = self.glance, Glance.of(lean)
+        self.seen(lean)
         return replace(found, body=lean)
+
+    def seen(self, page: bytes) -> None:
+        """Take the glance of a page."""
+        self.before, self.glance = self.glance, Glance.of(page)
 
     async def close(self) -> None:
         """Nothing is open any more."""
@@ -173,6 +178,14 @@ class Engine:
             return changed
         return worse(self.route.before, self.route.glance, self.usual) or changed
 
+    def remember(self, pages: Sequence[Scrape]) -> None:
+        """Keep the pages that are newer than its own."""
+        newest = self.scraper.scrapes[-1].at if self.scraper.scrapes else float("-inf")
+        for page in pages:
+            if page.at > newest:
+                self.route.seen(page.text.encode())
+                self.scraper.scrapes.append(page)
+
     def remember_usage(self) -> None:
         """Keep the pool's usage of the newest page, for trends over minutes."""
         glance, scrapes = self.route.glance, self.scraper.scrapes
@@ -207,7 +220,8 @@ def _restarted(pod: Object) -> bool:
 @dataclass(slots=True, repr=False)
 class Engines:
     """All engines that can be seen. `namespace`: None for the whole cluster. `direct`: engines are
-    asked by their pods' addresses, else through the API server.
+    asked by their pods' addresses, else through the API server. `prometheus`: read first; only what
+    it does not know is asked.
 
     `mine`: whether a workload is in the shard that is watched. `listed`: the pods were read at least
     once, and not too long ago.
@@ -222,8 +236,10 @@ class Engines:
     engines: dict[str, Engine] = field(default_factory=dict)
     mine: Callable[[Key], bool] = lambda _: True
     listed: asyncio.Event = field(default_factory=asyncio.Event)
+    prometheus: PrometheusPages | None = None
     trouble: str = ""
     scrapes: int = 0
+    from_prometheus: int = 0
     failed_scrapes: int = 0
     schedule: Schedule = field(default_factory=Schedule)
     _unlike: dict[str, float] = field(default_factory=dict)
@@ -245,6 +261,8 @@ class Engines:
         for engine in self.engines.values():
             await engine.route.close()
         self.engines.clear()
+        if self.prometheus is not None:
+            await self.prometheus.close()
 
     # --- pods
 
@@ -356,18 +374,41 @@ class Engines:
     # --- looking
 
     async def look(self, within_s: float) -> None:
-        """Scrape every running engine once; slow ones continue in the background."""
+        """Read every running engine once: from Prometheus where it knows the engine, else by a
+        scrape; slow ones continue in the background.
+        """
         await self._guess()
         running = [(uid, one) for uid, one in self.engines.items() if _running(one.pod)]
-        await self._looks.take(((uid, one.scraper) for uid, one in running), within_s)
+        known = await self._from_prometheus([one for _, one in running], within_s / 2)
+        asked = [(uid, one) for uid, one in running if (one.key.namespace, one.name) not in known]
+        await self._looks.take(((uid, one.scraper) for uid, one in asked), within_s)
         now = self.clock.now()
         for _, engine in running:
             engine.scraper.forget_before(now - WINDOW_S)
             engine.remember_usage()
             failed = engine.scraper.failed
             self.failed_scrapes += bool(failed) and failed[-1][0] > now - within_s
-        self.scrapes += len(running)
+        self.scrapes += len(asked)
+        self.from_prometheus += len(known)
         await self._read_memory(now)
+
+    async def _from_prometheus(
+        self, running: Sequence[Engine], within_s: float
+    ) -> Collection[PodName]:
+        """The engines that need no scrape. One whose version its image does not tell is scraped
+        once.
+        """
+        if self.prometheus is None:
+            return ()
+        named = {
+            (one.key.namespace, one.name): one
+            for one in running
+            if one.scraper.version_known or one.scraper.probe is not None
+        }
+        found = await self.prometheus.newest(named, self.clock.now(), within_s)
+        for pod, scrapes in found.items():
+            named[pod].remember(scrapes)
+        return found.keys()
 
     def due(self, asked: Collection[Key], harmed: Collection[Key], now: float) -> list[Key]:
         """Return the workloads that are due for a verdict, the most urgent first. `asked`: an alert

@@ -26,6 +26,7 @@ from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.kubeconfig import SERVICE_ACCOUNT, ClusterAccess
 from barostat.io.kubernetes.client.resources import NAMESPACES, resource_of
+from barostat.io.prometheus.client import Prometheus
 from barostat.judge.diagnosis.diagnose import Examination, examine
 from barostat.judge.evidence.recording import Recording
 from barostat.operator.engines import Engines
@@ -38,6 +39,7 @@ from barostat.operator.metrics import Metrics, page, together
 from barostat.operator.notifications import Notifications
 from barostat.operator.policy import OFF, SWITCH, Policy, policy_of
 from barostat.operator.predictions import predictions
+from barostat.operator.prometheus_pages import PrometheusPages
 from barostat.operator.settings import OperatorSettings
 from barostat.operator.shards import balance, lease_name, shard_of
 from barostat.operator.step import (
@@ -480,6 +482,7 @@ class Operator:
             turns_total=self.turns,
             scrapes_total=self.engines.scrapes,
             scrapes_failed_total=self.engines.failed_scrapes,
+            prometheus_pages_total=self.engines.from_prometheus,
             verdicts_total=self.judged,
             verdict_seconds_total=self.judged_s,
             writes_total=self.objects.writes,
@@ -531,6 +534,8 @@ def made(
     inside = access.token_file == SERVICE_ACCOUNT / "token"
     direct = settings.via == "pods" or (settings.via == "auto" and inside)
     engines = Engines(cluster, settings.namespace, clock, direct, settings.selector, tell)
+    if settings.prometheus is not None:
+        engines.prometheus = PrometheusPages(Prometheus(settings.prometheus), tell)
     if settings.shards > 1:
         engines.mine = lambda key: shard_of(key, settings.shards) == shard
 

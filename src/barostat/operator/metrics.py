@@ -30,6 +30,7 @@ class Metrics:
     turns_total: float = _counter("Rounds of the loop.")
     scrapes_total: float = _counter("Scrapes of engines.")
     scrapes_failed_total: float = _counter("Scrapes that failed.")
+    prometheus_pages_total: float = _counter("Engines read from Prometheus instead of a scrape.")
     verdicts_total: float = _counter("Workloads judged.")
     verdict_seconds_total: float = _counter("Time spent judging.")
     writes_total: float = _counter("Writes of the operator's own objects.")

@@ -1,4 +1,4 @@
-"""Extracts the part of a metrics page that the diagnosis reads, as bytes.
+"""The part of a metrics page that the diagnosis reads: cut out of its bytes, and as a query.
 
 A page of vLLM has 60 to 200 kB, most of which is never read. The lines of a family follow its `#
 TYPE` line, so one search skips a whole family.
@@ -29,6 +29,11 @@ def _families() -> frozenset[bytes]:
 
 
 WANTED = _families()
+READ_NAMES = "|".join((
+    f"({'|'.join(sorted(name.decode() for name in WANTED))})(_bucket|_sum|_count)?",
+    *(f"{name.decode()}.*" for name in _ALWAYS_READ),
+))  # fmt: skip
+"""The same as a regular expression for `__name__`. Histograms have their parts as names."""
 
 
 def wanted_part(page: bytes) -> bytes:

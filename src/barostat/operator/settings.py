@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from barostat.io.mitigation.campaign import GatewayAccess
+from barostat.io.prometheus.access import PrometheusAccess
 from barostat.operator.notifications import Webhook
 from barostat.operator.policy import Defaults
 
@@ -17,7 +18,8 @@ class OperatorSettings:
     """`namespace`: None for every namespace. `home`: the namespace of the operator's own lease and
     of the switch for all. `via`: how engines are asked; `auto`: by their addresses inside a
     cluster, else through the API server. `shards`: in how many parts the workloads are shared among
-    operators.
+    operators. `prometheus`: where pages are read before engines are asked; None: every engine is
+    asked.
     """
 
     namespace: str | None
@@ -33,4 +35,5 @@ class OperatorSettings:
     port: int = 8082
     alertmanager_token: str = field(default="", repr=False)
     webhooks: tuple[Webhook, ...] = ()
+    prometheus: PrometheusAccess | None = None
     gateway: GatewayAccess = field(default_factory=GatewayAccess)

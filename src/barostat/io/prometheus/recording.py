@@ -191,7 +191,7 @@ async def _replica(
     )
     source = f"{server.access.base} {{{mine}}}"
     scrapes, problems = pages(
-        [one for one in series if _is_target(one, replica)],
+        [one for one in series if replica.owns(one)],
         set(replica.labels) - OWN_LABELS,
         source,
     )
@@ -219,13 +219,6 @@ async def _replica(
         gpu_texts=texts,
     )
     return _Remembered(recording, newest, pod, problems)
-
-
-def _is_target(one: Series, replica: RememberedReplica) -> bool:
-    """True for series of exactly this target: a matcher does not see that a series has a label
-    more.
-    """
-    return not any(one.labels.get(name) for name in replica.others)
 
 
 async def _pod(

@@ -96,6 +96,12 @@ class RememberedReplica:
         kept = {name: text for name, text in self.labels.items() if name in _OF_TARGET}
         return kept if "instance" in kept else {}
 
+    def owns(self, series: Series) -> bool:
+        """True for series of exactly this target."""
+        return all(
+            series.labels.get(name) == text for name, text in self.labels.items()
+        ) and not any(series.labels.get(name) for name in self.others)
+
     @property
     def interval_s(self) -> float | None:
         """The usual time between two scrapes; None for fewer than two."""

@@ -22,12 +22,13 @@ FOR_S = 600.0
 
 
 def add_prometheus_flags(
-    parser: argparse.ArgumentParser, *, selector: bool = True
+    parser: argparse.ArgumentParser,
+    *,
+    selector: bool = True,
+    title: str = "history from Prometheus, Thanos, Mimir or VictoriaMetrics (read-only)",
 ) -> argparse._ArgumentGroup:
     """Add them and return their group. `selector`: not where the verb has such a flag already."""
-    group = parser.add_argument_group(
-        "history from Prometheus, Thanos, Mimir or VictoriaMetrics (read-only)"
-    )
+    group = parser.add_argument_group(title)
     group.add_argument(
         "--prometheus", metavar="URL", help="base URL of the HTTP API, including any path prefix"
     )

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from barostat.shells.cli.diagnose.past import add_prometheus_flags, server_of
 from barostat.shells.cli.durations import parse_duration
 from barostat.shells.cli.mitigate.common_arguments import add_gateway, gateway_access
 
@@ -71,6 +72,12 @@ def add_parser(verbs: Any) -> None:
         default="auto",
         help="reach engines by pod address or through the API server (default auto: pod addresses "
         "inside the cluster)",
+    )
+    add_prometheus_flags(
+        parser,
+        selector=False,
+        title="metrics from Prometheus, Thanos, Mimir or VictoriaMetrics; engines that it has not "
+        "scraped for 35 s are asked themselves",
     )
     policy = parser.add_argument_group("autonomy")
     levels = ("observe", "recommend", "act")
@@ -213,6 +220,7 @@ def _settings(arguments: argparse.Namespace, own: str) -> OperatorSettings:
         webhooks=_webhooks(arguments),
         gateway=gateway_access(arguments),
         shards=arguments.shards,
+        prometheus=server_of(arguments) if arguments.prometheus is not None else None,
     )
 
 
