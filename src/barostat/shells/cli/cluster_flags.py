@@ -43,18 +43,18 @@ def add_local_engine_flags(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--log",
         metavar="FILE",
-        help="read the log of a local engine, also of one that failed to start; - reads stdin",
+        help="read the log of a local engine, even one that failed to start; - reads stdin",
     )
     parser.add_argument(
         "--pid",
         type=int,
         metavar="N",
-        help="read CPU, memory and limits of a local engine's processes, by the process ID",
+        help="read CPU, memory and limits of the local engine with this process ID",
     )
     parser.add_argument(
         "--probe",
         action="store_true",
-        help="send one request for one token if needed to tell a hung engine from an idle one",
+        help="if needed, send a request for one token to distinguish a hung engine from an idle one",
     )
 
 

@@ -82,31 +82,31 @@ OK, FINDINGS, USAGE, CANNOT_TELL, OUTSIDE, REFUSED, BUG, INTERRUPTED, UNREAD = (
 
 EPILOG = """\
 examples:
-  barostat diagnose http://localhost:8000              # what is wrong with this vLLM, in half a minute
-  barostat diagnose deploy/vllm -n inference           # the same for a workload in a cluster
-  barostat diagnose --bundle incident.tar.gz           # the same for a recorded bundle
-  barostat top deploy/vllm -n inference                # the replicas live, a row each
-  barostat report --prometheus URL --from 02:00 --to 04:00   # what happened last night
-  barostat collect http://localhost:8000 --out b.tar.gz  record a bundle (redacted) to look at elsewhere
-  barostat explain kv-preemption-thrash                # what a cause or a symptom means
-  barostat plan MODEL --compare 4xH100,2xMI300X --price H100=2.5,MI300X=2.2   # cards side by side, with what they cost
-  barostat plan --gpu H100 -- vllm serve meta-llama/Llama-3.1-8B-Instruct   # how much fits, and which limits follow
-  barostat mitigate deploy/vllm -n inference --dry-run  what would be changed to end the pressure, checked and shown
+  barostat diagnose http://localhost:8000              # one engine: the cause and the next steps, in 30 seconds
+  barostat diagnose deploy/vllm -n inference           # every replica of a workload
+  barostat diagnose --bundle incident.tar.gz           # a recorded bundle
+  kubectl logs --previous deploy/vllm | barostat diagnose --log -   # why it restarted
+  barostat top deploy/vllm -n inference                # live view, one row per replica
+  barostat report --prometheus http://prometheus:9090 --from 02:00 --to 04:00   # post-mortem of last night
+  barostat collect http://localhost:8000 --out b.tar.gz   # record a redacted bundle
+  barostat explain kv-preemption-thrash                # what a cause means
+  barostat mitigate deploy/vllm -n inference --dry-run   # the change that would relieve it; writes nothing
   barostat operator -A                                 # watch every vLLM of the cluster and report incidents
-  barostat check deploy/                               # manifests before they are merged: what would break, and why
-  barostat rules --limits limits.yaml > vllm.rules.yaml  alerts that fire on harm, for Prometheus
+  barostat plan --gpu H100 -- vllm serve meta-llama/Llama-3.1-8B-Instruct   # how much fits, and the limits that follow
+  barostat plan Qwen/Qwen3-8B --compare 4xH100,2xMI300X --price H100=2.5,MI300X=2.2   # compare cards and their cost
+  barostat check deploy/                               # check manifests before merging
+  barostat rules --limits limits.yaml > vllm.rules.yaml   # alert rules for Prometheus
   barostat limits diff old.yaml new.yaml               # what a change of limits means
-  barostat simulate --trace t.jsonl --kv-blocks 4096   # the same traffic through vLLM's scheduler, without a GPU
-  barostat what-if --from http://localhost:8000 --set load=2   # the same engine with twice the traffic
-  barostat tune --from http://localhost:8000 --slo-ttft-p99 2  which flags are best for it
-  kubectl logs --previous POD | barostat diagnose --log -   # why it restarted
+  barostat simulate --trace requests.jsonl --kv-blocks 4096 --step-time 0.03   # recorded traffic on the simulated scheduler
+  barostat what-if --from http://localhost:8000 --set load=2   # this engine with twice the traffic
+  barostat tune --from http://localhost:8000 --slo-ttft-p99 2   # the best settings for an SLO
 
-in Python and notebooks: from barostat import diagnose, plan, simulate; each answer shows itself as its page
-man barostat (pipx install puts it there); Tab: source <(barostat completion bash)
-in CI: -o json, junit, sarif or github where it makes sense, --quiet, and the exit code; defaults: barostat config --help
+Python and notebooks: from barostat import diagnose, plan, simulate (a notebook shows each result as its HTML page)
+Manual page: man barostat (installed by pipx). Tab completion: source <(barostat completion bash)
+CI: use -o json, junit, sarif or github, --quiet, and the exit code. Defaults for every command: barostat config --help
 
-exit codes: 0 nothing wrong, 1 findings, 2 usage or bad file, 3 cannot tell, 4 an external system failed, 5 refused, 70 a bug in Barostat,
-141 nobody read the output
+exit codes: 0 nothing wrong; 1 findings; 2 usage error or invalid file; 3 inconclusive; 4 an external system failed; 5 refused;
+70 a bug in Barostat; 141 the reader of the output went away
 """
 
 
@@ -215,7 +215,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     top = _Parser(
         prog="barostat",
         description=(
-            "Keeps vLLM out of KV-cache collapse: sees pressure, names its cause, says what to do."
+            "Find out why a vLLM is slow or down, fix it, and keep its KV cache from collapsing."
         ),
         epilog=EPILOG,
     )

@@ -24,7 +24,7 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "completion",
-        help="a script for bash, zsh or fish that completes verbs, flags and targets",
+        help="print a completion script for bash, zsh or fish",
         description=(
             "Print the script with which a shell completes barostat's verbs, flags, values, "
             "and targets from the cluster."

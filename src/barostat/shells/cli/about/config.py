@@ -25,7 +25,7 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "config",
-        help="what is configured in files and the environment, and where it comes from",
+        help="show the defaults set in files and the environment, and their source",
         description="Show the flags that files and the environment set.",
         epilog=EPILOG,
     )

@@ -26,7 +26,7 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "example",
-        help="sample files to try everything on: a trace, a bundle, a manifest, limits, a log",
+        help="write sample files to try the verbs on: a trace, a bundle, a manifest, limits, a log",
         description="Write a small sample: "
         + "; ".join(f"{kind}: {told}" for kind, (_, told, _) in SAMPLES.items())
         + ".",

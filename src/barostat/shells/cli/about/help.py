@@ -10,7 +10,7 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "help",
-        help="the help of a verb, also of one within a verb (help limits diff)",
+        help="show the help of a verb (also: help limits diff)",
         description="Print the help of a verb; without one, the list of all.",
         epilog="example: barostat help diagnose",
     )

@@ -23,7 +23,7 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "mcp",
-        help="the read-only verbs as tools for agents (Model Context Protocol)",
+        help="serve the read-only verbs as tools for agents (Model Context Protocol)",
         description="Serve the verbs that only read as tools of the Model Context Protocol.",
         epilog=EPILOG,
     )

@@ -15,7 +15,7 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "version",
-        help="this version, and the versions of vLLM that it knows",
+        help="show the version, and the known versions of vLLM",
         description=(
             "Print the version, the versions of vLLM that are known, and what happens on one "
             "that is not."

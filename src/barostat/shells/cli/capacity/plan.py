@@ -18,10 +18,10 @@ examples:
   barostat plan --gpu H100 -- vllm serve Qwen/Qwen3-8B --max-model-len 32768
   barostat plan --from deploy/vllm -n inference -o limits > limits.yaml
   barostat plan Qwen/Qwen3-8B --for '10/s input=2000 output=300' --slo ttft=2s,itl=50ms --gpu H100,L40S --price H100=2.5,L40S=0.9
-  barostat plan Qwen/Qwen3-8B --for trace --trace requests.jsonl --slo ttft=2s --gpu H100   # the load of a recorded trace
+  barostat plan Qwen/Qwen3-8B --for trace --trace requests.jsonl --slo ttft=2s --gpu H100   # cards for a recorded load
 
-exit codes: 0 fits; 1 does not start (too large, or vLLM refuses an argument); 2 usage or configuration error; 3 unknown architecture;
-4 the engine could not be reached
+exit codes: 0 it starts; 1 it does not start (too large, or vLLM rejects an argument); 2 usage error or invalid file;
+3 unknown architecture; 4 the engine could not be reached
 """
 
 
@@ -36,9 +36,9 @@ def add_parser(verbs: Any) -> None:
         usage="%(prog)s [MODEL | -- vllm serve ...] [OPTIONS]",
         help="compute what fits on a GPU, and the limits that follow",
         description=(
-            "Compute from a model, a card and vLLM's arguments: KV memory, blocks, tokens, "
-            "concurrent requests, whether the engine starts, and the limits that follow. With "
-            "--for, compute which cards, and how many, carry a load."
+            "Compute, from a model, a card and vLLM's arguments: whether the engine starts, how many "
+            "tokens and requests fit in its KV cache, and the limits that follow. With --for: which "
+            "cards a load needs, and how many."
         ),
         epilog=EPILOG,
     )

@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="source",
         metavar="URL|deploy/NAME|BUNDLE",
-        help="use the measurements of a running engine or a bundle",
+        help="use measurements from a running engine or a bundle",
     )
     add_kubeconfig_flags(what, "the --from workload")
     add_engine_settings(parser)
@@ -76,16 +76,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=(
             "request trace: Azure, Mooncake, BurstGPT or ServeGen as CSV or JSONL, or barostat's "
-            "own rows; .gz is fine. With --for: the load itself"
+            "own rows; may be gzipped. With --for: the load to plan for"
         ),
     )
     for name in ("input-p50", "input-p99", "output-p50", "output-p99"):
-        side, share = name.split("-p")
+        side, quantile = name.split("-")
         traffic.add_argument(
             f"--{name}",
             type=float,
             metavar="TOKENS",
-            help=f"{side} length that {share} of 100 requests do not exceed, in tokens",
+            help=f"{quantile} of the {side} lengths, in tokens",
         )
     traffic.add_argument(
         "--headroom",
@@ -100,9 +100,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="need",
         metavar="'LOAD SHAPE'",
         help=(
-            "load to carry: '10/s input=2000 output=300' or '200 users input=2000 output=300 "
-            "think=20' (tokens, seconds); cv= and spread= vary arrivals and lengths. With --trace "
-            "FILE: 'trace' as recorded, '2x' at twice its rate, '10/s' at that rate"
+            "load to serve: '10/s input=2000 output=300' or '200 users input=2000 output=300 "
+            "think=20' (tokens, seconds); cv= sets how bursty arrivals are, spread= how much lengths vary. With --trace "
+            "FILE: 'trace' for its recorded rate, '2x' for twice that, '10/s' for 10 requests/s"
         ),
     )
     need.add_argument(
@@ -117,7 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--price",
         action="append",
         metavar="CARD=N,...",
-        help="price of one card for one hour, e.g. H100=2.5; ranks by cost; with --for or --compare",
+        help="price of a card per hour, e.g. H100=2.5; ranks by cost; with --for or --compare",
     )
     shown = parser.add_argument_group("output")
     shown.add_argument(
@@ -134,5 +134,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="format (default table); args, serve, helm, kustomize and compose start the planned engine",
     )
     shown.add_argument(
-        "--exit-zero", action="store_true", help="exit 0 instead of 1 when it does not fit"
+        "--exit-zero", action="store_true", help="exit 0 instead of 1 if it does not start"
     )

@@ -15,13 +15,13 @@ EPILOG = """\
 examples:
   barostat check deploy/ --gpu L40S                   # every manifest, chart and overlay below a folder
   helm template . | barostat check -                  # rendered output
-  barostat check . --since origin/main -o github      # only what a change brings, as annotations
+  barostat check . --since origin/main -o github      # only new findings, as annotations
   barostat check vllm.yaml --live deploy/vllm         # the manifest against the running engine
 
-Suppress a finding in its place with a comment:  # barostat: ignore[rule] reason
-The page of a rule:  barostat explain pool-too-small
+Suppress a finding with a comment on its line:  # barostat: ignore[rule] reason
+Explain a rule:  barostat explain pool-too-small
 
-exit codes: 0 no findings; 1 findings; 2 something, or everything, was not checked
+exit codes: 0 no findings; 1 findings; 2 usage error, or not everything was checked
 """
 
 
@@ -32,8 +32,9 @@ def add_parser(verbs: Any) -> None:
         usage="%(prog)s [FILE | DIR | - ...] [OPTIONS]",
         help="check manifests, charts and command lines before they are merged",
         description=(
-            "Find what would not start or breaks under load in manifests: Kubernetes, Helm charts "
-            "and values, Kustomize, KServe, Ray, compose, systemd, shell scripts and others."
+            "Find settings that keep vLLM from starting, or make it fail under load. Reads Kubernetes "
+            "manifests, Helm charts and values, Kustomize, KServe, Ray, compose files, systemd units, "
+            "shell scripts and others."
         ),
         epilog=EPILOG,
     )
@@ -48,7 +49,7 @@ def add_parser(verbs: Any) -> None:
         "--profile",
         choices=("default", "strict"),
         default="default",
-        help="default: what breaks or hurts; strict: also good practice",
+        help="default: settings that cause failures or slow responses; strict: also missing good practice",
     )
     what.add_argument(
         "--persona", dest="profile", choices=("ordinary", "pedant"), help=argparse.SUPPRESS
@@ -61,12 +62,12 @@ def add_parser(verbs: Any) -> None:
     what.add_argument(
         "--gpu",
         metavar="NAME",
-        help="card to assume where manifests name none, e.g. L4, H100 (`plan --gpu list`)",
+        help="card to assume if a manifest names none, e.g. L4, H100 (`plan --gpu list`)",
     )
     what.add_argument(
         "--engine-version",
         metavar="X.Y.Z",
-        help="vLLM version to assume where the image names none",
+        help="vLLM version to assume if the image names none",
     )
     what.add_argument(
         "--no-render", action="store_true", help="do not render Helm charts and kustomizations"
@@ -80,14 +81,14 @@ def add_parser(verbs: Any) -> None:
     live.add_argument(
         "--live",
         metavar="TARGET",
-        help="compare with what runs: http://host:8000, deploy/NAME or a bundle",
+        help="engine to compare with: http://host:8000, deploy/NAME or a bundle",
     )
     add_kubeconfig_flags(live, "the --live workload")
     fixing = parser.add_argument_group("fixes")
     fixing.add_argument(
         "--fix",
         action="store_true",
-        help="apply fixes that are certain, and show the diff; comments and formatting stay",
+        help="apply fixes that are certain, and show the diff; comments and formatting are kept",
     )
     fixing.add_argument(
         "--unsafe", action="store_true", help="with --fix, also apply fixes that are only likely"
@@ -105,7 +106,7 @@ def add_parser(verbs: Any) -> None:
     shown.add_argument(
         "--lenient",
         action="store_true",
-        help="exit 0 instead of 2 where nothing was checked, and skip files that are not about "
+        help="exit 0 instead of 2 if nothing was checked, and skip files that are not about "
         "vLLM (for commit hooks)",
     )
     shown.add_argument(

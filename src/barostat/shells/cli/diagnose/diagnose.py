@@ -31,12 +31,12 @@ FORMATS = ("table", "wide", "json", "yaml", "md", "html")
 
 EPILOG = """\
 examples:
-  barostat diagnose http://localhost:8000                    # a running engine; without a target: port 8000, else the current namespace
+  barostat diagnose http://localhost:8000                    # a running engine; default: localhost:8000, else the current namespace
   barostat diagnose deploy/vllm -n inference                 # every replica of a Deployment
   kubectl logs --previous deploy/vllm | barostat diagnose --log -   # why it restarted
-  barostat diagnose incident.tar.gz -o html > report.html    # a recorded bundle, as a page for a ticket
+  barostat diagnose incident.tar.gz -o html > report.html    # a recorded bundle, as an HTML page for a ticket
 
-exit codes: 0 healthy; 1 a cause was named, or harm is forecast; 2 usage error or unreadable file; 3 unknown; 4 unreachable or not vLLM
+exit codes: 0 healthy; 1 a cause is named, or harm is forecast; 2 usage error or unreadable file; 3 inconclusive; 4 unreachable or not vLLM
 """
 
 
@@ -45,11 +45,11 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "diagnose",
         usage="%(prog)s [TARGET ...] [OPTIONS]",
-        help="name what is wrong with an engine, with the evidence",
+        help="find out why an engine is slow or down, with the evidence",
         description=(
-            "Name the cause of an engine's trouble, with the evidence for it and against other "
-            "causes, and rank the next steps. Reads a running engine, a cluster, files or a "
-            "bundle; changes nothing."
+            "Find out why a vLLM engine is slow or down: name the cause, show the evidence for it and "
+            "against other causes, and rank the next steps. Reads a running engine, a cluster, "
+            "files or a bundle. Changes nothing."
         ),
         epilog=EPILOG,
     )
@@ -72,7 +72,7 @@ def add_parser(verbs: Any) -> None:
     look.add_argument(
         "--watch",
         action="store_true",
-        help="report after every interval until interrupted, each time over the last --for",
+        help="report after every interval until interrupted; each report covers the last --for",
     )
     shown = parser.add_argument_group("output")
     shown.add_argument(
@@ -85,16 +85,16 @@ def add_parser(verbs: Any) -> None:
     shown.add_argument(
         "--no-trials",
         action="store_true",
-        help="skip trying the next steps on a twin of the engine; --watch implies it",
+        help="do not simulate the next steps (implied by --watch)",
     )
     shown.add_argument(
-        "--exit-zero", action="store_true", help="exit 0 instead of 1 when a cause was named"
+        "--exit-zero", action="store_true", help="exit 0 instead of 1 if a cause is named"
     )
     add_cluster_flags(parser)
     add_prometheus_flags(parser, selector=False).add_argument(
         "--at",
         metavar="TIME",
-        help="time to judge with --prometheus, e.g. 02:10 or '90m ago' (default now)",
+        help="with --prometheus: the time to diagnose, e.g. 02:10 or '90m ago' (default now)",
     )
     parser.set_defaults(run=run)
 

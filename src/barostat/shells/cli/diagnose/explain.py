@@ -25,7 +25,7 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "explain",
-        help="what a cause, a symptom or a lever means, what proves it, what does not, what to do",
+        help="explain a cause, symptom, lever, rule or alert: meaning, evidence, what to do",
         description="Print the page of a cause, a symptom, a lever (what a diagnosis proposes), an "
         "alert of `barostat rules` or a rule of "
         "`barostat check`.",

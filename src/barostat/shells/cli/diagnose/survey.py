@@ -21,16 +21,18 @@ FORMATS = ("table", "wide", "json", "md", "html")
 EPILOG = """\
 examples:
   barostat survey -A                                   # every vLLM of the cluster
-  barostat survey -n inference --price H100=2.5        # one namespace, with what it costs
-  barostat survey -A -o html > survey.html             # one page
+  barostat survey -n inference --price H100=2.5        # one namespace, with its cost
+  barostat survey -A -o html > survey.html             # an HTML page
   barostat survey -A -o json | jq '.engines[0].cause'  # the worst engine's cause
 
-The columns: KV used is the highest share of the pool in the window, KV free the tokens left at that share; rollout
-says whether the workload serves through its next rollout; flags counts errors and warnings of `barostat check` on the
-running object, no limit the limits that are missing.
+columns:
+  KV used, KV free   the highest KV usage in the window, and the tokens left at that point
+  rollout            whether the workload keeps serving during its next rollout
+  flags              errors and warnings of `barostat check` on the running object
+  no limit           limits that are missing
 
-exit codes: 0 nothing found, 1 an engine is harmed, would not survive a rollout or has an error in its flags,
-3 not everything could be read, 4 no engine answers
+exit codes: 0 nothing found; 1 users are affected, an engine does not answer, a rollout would fail, or flags have an error;
+3 not everything could be read; 4 no engine answers
 """
 
 
@@ -38,10 +40,10 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "survey",
-        help="every engine of a cluster in one table, the worst first",
+        help="show every engine of a cluster in one table, the worst first",
         description=(
-            "Look at every vLLM engine of a cluster at once: verdict, KV headroom, rollout, "
-            "flags, limits, GPUs and cost. Read only."
+            "Show every vLLM engine of a cluster in one table: verdict, free KV cache, rollout risk, "
+            "flags, missing limits, GPUs and cost. Read-only."
         ),
         epilog=EPILOG,
     )
@@ -63,12 +65,14 @@ def add_parser(verbs: Any) -> None:
         "--price",
         action="append",
         metavar="GPU=PRICE",
-        help="price of one GPU for an hour, such as H100=2.5,L40S=0.8",
+        help="price of a GPU per hour, e.g. H100=2.5,L40S=0.8",
     )
     parser.add_argument(
         "-o", "--output", choices=FORMATS, default="table", help="format (default table)"
     )
-    parser.add_argument("--exit-zero", action="store_true", help="exit 0 instead of 1")
+    parser.add_argument(
+        "--exit-zero", action="store_true", help="exit 0 instead of 1 if there are findings"
+    )
     parser.set_defaults(run=run, log=None, pid=None, only_sick_logs=True)
 
 

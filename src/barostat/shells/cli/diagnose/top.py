@@ -40,12 +40,12 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "top",
         help=(
-            "the fleet live in the terminal: KV, queue, preemptions, latency and verdict of "
+            "live view in the terminal: KV usage, queue, preemptions, latency and verdict of "
             "each replica"
         ),
         description=(
-            "Show running vLLM engines live, one row each, with what is wrong with it and "
-            "since when."
+            "Show running vLLM engines live, one row each, with the verdict and how long it has "
+            "lasted."
         ),
         epilog=EPILOG,
     )

@@ -34,7 +34,7 @@ def add_gateway(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--gateway",
         metavar="URL",
-        help="admin URL, e.g. http://host:8081 (default: found by the gateway pods' annotations)",
+        help="admin URL, e.g. http://host:8081 (default: found through the gateway's pods)",
     )
     group.add_argument(
         "--gateway-token-file",

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   barostat mitigate deploy/vllm -n inference --dry-run               # show the plan and the checks; write nothing
-  barostat mitigate deploy/vllm -n inference                         # show them, then ask
+  barostat mitigate deploy/vllm -n inference                         # show both, ask, then make the change
   barostat mitigate deploy/vllm -n inference --lever max-num-seqs=48 # make this change instead of the proposed one
 
-With a gateway in front of the target and its token, mitigate first sets a limit there, without a restart. Otherwise it replaces one replica
-by a spare with the change, keeps the old replica warm until the spare has proved the change under load, then changes the others one at a
-time. If the result is worse or inconclusive, it rolls back. Ctrl-C stops it; `barostat incident resume` continues.
+With a gateway in front of the target and its token, mitigate first sets a limit there, without a restart. Otherwise it starts a
+spare with the change in place of one replica, keeps that replica warm until the spare has proved the change under load, then changes the
+others one at a time. If the result is worse or inconclusive, it rolls back. Ctrl-C stops it; `barostat incident resume` continues.
 
 exit codes: 0 verified, or nothing to do; 1 rolled back; 2 usage error; 3 inconclusive; 4 an external system failed; 5 refused
 """
@@ -74,7 +74,7 @@ def add_parser(verbs: Any) -> None:
     change.add_argument(
         "--limits",
         metavar="FILE",
-        help="limits file to keep to (default: the target's ServingLimits in the cluster)",
+        help="limits that the change must respect (default: the target's ServingLimits in the cluster)",
     )
     change.add_argument(
         "--fast",
@@ -112,14 +112,14 @@ def add_parser(verbs: Any) -> None:
         "--pause-owner",
         action="store_true",
         help=(
-            "suspend Argo CD, Flux, KEDA or an HPA meanwhile; one that would revert the change "
+            "suspend Argo CD, Flux, KEDA or an HPA during the change; an owner that would revert it "
             "stays suspended until `incident resume`"
         ),
     )
     how.add_argument(
         "--in-place",
         action="store_true",
-        help="use no spare: stop a replica before its successor starts",
+        help="start no spare: stop each replica before its replacement starts",
     )
     how.add_argument(
         "--drain",
@@ -128,8 +128,8 @@ def add_parser(verbs: Any) -> None:
         default=None,
         metavar="TIME",
         help=(
-            "longest wait for a replica's requests to finish; those that still run are then cut and "
-            "counted (default: twice the time that requests take, queue included, 5m to 1h)"
+            "maximum wait for a replica's requests to finish; the rest are then cut off and counted "
+            "(default: twice the time that requests take, queue included, 5m to 1h)"
         ),
     )
     how.add_argument(

@@ -20,16 +20,16 @@ examples:
   barostat operator -n inference                           # watch one namespace; write incidents only
   barostat operator -A                                     # watch the whole cluster
   barostat operator -n inference --autonomy recommend      # add a checked plan to each incident
-  barostat operator -n inference --autonomy act --gateway-token-file token    # heal, first by limits at the gateway
+  barostat operator -n inference --autonomy act --gateway-token-file token    # fix causes, first by limits at the gateway
   kubectl get pressureincidents -A                         # list the incidents
 
 Annotations on a workload, or on its namespace:
-  barostat.dev/autonomy: observe|recommend|act     instead of --autonomy
-  barostat.dev/operator: disabled                  ignore it; on the operator's own namespace: heal nothing anywhere
-  barostat.dev/quiet-hours: "0 2 * * * 4h"         start remedies that restart replicas only then (UTC)
+  barostat.dev/autonomy: observe|recommend|act     overrides --autonomy
+  barostat.dev/operator: disabled                  ignore it; on the operator's own namespace: change nothing anywhere
+  barostat.dev/quiet-hours: "0 2 * * * 4h"         overrides --quiet-hours
 
-One operator acts at a time (a Lease); the others wait. With --shards N, several operators share the workloads, one for each.
-SIGTERM finishes the current write and exits; the next operator continues the remedies.
+One operator acts at a time (it holds a Lease); the others wait. With --shards N, operators divide the workloads among themselves.
+On SIGTERM it finishes the current write and exits; the next operator continues its remedies.
 """
 MOST_INTERVAL_S = 15.0
 MOST_SHARDS = 64
@@ -39,17 +39,20 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "operator",
-        help="watch every vLLM of a cluster, report incidents, and heal within its autonomy",
+        help="watch every vLLM of a cluster, report incidents, and fix them if allowed",
         description=(
-            "Watch every vLLM of a namespace or cluster, write a PressureIncident when users are "
-            "affected, and heal as far as the autonomy allows."
+            "Watch every vLLM in a namespace or cluster, write a PressureIncident when users are "
+            "affected, and fix the cause if --autonomy allows it."
         ),
         epilog=EPILOG,
     )
     cluster = parser.add_argument_group("cluster")
     scope = cluster.add_mutually_exclusive_group()
     scope.add_argument(
-        "-n", "--namespace", metavar="NS", help="watch this namespace (default: the context's)"
+        "-n",
+        "--namespace",
+        metavar="NS",
+        help="watch this namespace (default: the namespace of the context)",
     )
     scope.add_argument("-A", "--all-namespaces", action="store_true", help="watch every namespace")
     cluster.add_argument(
@@ -85,19 +88,20 @@ def add_parser(verbs: Any) -> None:
         "--autonomy",
         choices=levels,
         default="observe",
-        help="autonomy unless annotations or limits set it (default observe)",
+        help="observe: report; recommend: add a plan; act: carry it out. Default for workloads without "
+        "an annotation or limits that set it (default observe)",
     )
     policy.add_argument(
         "--max-autonomy",
         choices=levels,
         default="act",
-        help="upper bound for annotations and limits (default act)",
+        help="highest autonomy that annotations and limits can set (default act)",
     )
     policy.add_argument(
         "--quiet-hours",
         default="",
         metavar="CRON",
-        help="when remedies may restart replicas: five cron fields in UTC and a duration, e.g. '0 2 * * * 4h'",
+        help="only then start remedies that restart replicas: five cron fields in UTC and a duration, e.g. '0 2 * * * 4h'",
     )
     parser.add_argument(
         "--interval",
@@ -117,7 +121,10 @@ def add_parser(verbs: Any) -> None:
     )
     listening = parser.add_argument_group("listening")
     listening.add_argument(
-        "--host", default="127.0.0.1", metavar="ADDRESS", help="default 127.0.0.1"
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address to listen on (default 127.0.0.1)",
     )
     listening.add_argument(
         "--port",

@@ -50,12 +50,12 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "rollback",
-        help="take the change of an incident back, one replica at a time",
+        help="revert a change that mitigate made, one replica at a time",
         description="Revert a change that `mitigate` made.",
         epilog=EPILOG,
     )
     parser.add_argument(
-        "target", metavar="ID|TARGET", help="an incident, or KIND/NAME for its change in force"
+        "target", metavar="ID|TARGET", help="an incident, or KIND/NAME to revert its current change"
     )
     parser.add_argument(
         "--dry-run",

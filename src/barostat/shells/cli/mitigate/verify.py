@@ -35,10 +35,10 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "verify",
-        help="hold a workload against what its last change promised",
+        help="check that the last change of a workload has the promised effect",
         description=(
-            "Observe every replica and compare it with the expectation and the figures that the "
-            "last incident recorded."
+            "Observe every replica and compare it with the result and the figures that the last "
+            "incident recorded."
         ),
         epilog=EPILOG,
     )

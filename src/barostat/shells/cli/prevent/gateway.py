@@ -16,11 +16,11 @@ EPILOG = """\
 examples:
   barostat gateway --limits limits.yaml --upstream http://127.0.0.1:8000
   barostat gateway --limits limits.yaml --upstream http://a:8000 --upstream http://b:8000 --shadow
-  barostat gateway deploy/vllm -n inference --limits limits.yaml --host 0.0.0.0      # its ready pods, updated as they change
+  barostat gateway deploy/vllm -n inference --limits limits.yaml --host 0.0.0.0      # follows the workload's ready pods
   barostat gateway --limits limits.yaml --upstream http://a:8000 --keys keys.txt --tls-cert tls.crt --tls-key tls.key --host 0.0.0.0
 
-A limits file with `request` and `slo` is enough: the size of the KV pool is read from the engine. SIGHUP, or a change of the file, loads
-the limits again; SIGTERM drains. Metrics, probes and the limits in force are on --admin-port.
+A limits file with `request` and `slo` is enough: the size of the KV pool is read from the engine. SIGHUP or a
+change of the file reloads the limits; SIGTERM drains. Metrics, probes and the limits in force are on --admin-port.
 """
 
 
@@ -67,7 +67,7 @@ def add_parser(verbs: Any) -> None:
         default=[],
         metavar="PATH",
         help=(
-            "also forward this path, without reading or limiting it: PATH, 'METHOD PATH' or "
+            "also forward requests to this path, without reading or limiting them: PATH, 'METHOD PATH' or "
             "PATH/*; repeatable"
         ),
     )
@@ -87,11 +87,16 @@ def add_parser(verbs: Any) -> None:
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="default 127.0.0.1: this machine only",
+        help="address to listen on (default 127.0.0.1: this machine only)",
     )
-    listening.add_argument("--port", type=int, default=8080, metavar="N", help="default 8080")
     listening.add_argument(
-        "--admin-host", default="127.0.0.1", metavar="ADDRESS", help="default 127.0.0.1"
+        "--port", type=int, default=8080, metavar="N", help="port to listen on (default 8080)"
+    )
+    listening.add_argument(
+        "--admin-host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address for --admin-port (default 127.0.0.1)",
     )
     listening.add_argument(
         "--admin-port",
@@ -104,12 +109,12 @@ def add_parser(verbs: Any) -> None:
         "--admin-token-file",
         type=Path,
         metavar="FILE",
-        help="file with the token that allows setting temporary limits",
+        help="file with the token that allows its holder to set temporary limits",
     )
     listening.add_argument(
         "--ext-proc",
         metavar="HOST:PORT",
-        help="also listen here as the external processor of an Envoy",
+        help="also listen on this address as Envoy's external processor",
     )
     listening.add_argument(
         "--tls-cert", type=Path, metavar="FILE", help="serve TLS with this certificate chain"
@@ -119,13 +124,13 @@ def add_parser(verbs: Any) -> None:
     shared.add_argument(
         "--shared-budget",
         metavar="URL",
-        help="Redis in which gateways share the engines' budgets: redis://host:6379/0",
+        help="Redis through which gateways share the engines' KV budgets: redis://host:6379/0",
     )
     shared.add_argument(
         "--shared-budget-name",
         default="barostat",
         metavar="NAME",
-        help="name of the shared budget, the same for all its gateways (default barostat)",
+        help="name of the shared budget; use the same on all gateways that share it (default barostat)",
     )
     keys = parser.add_argument_group("keys")
     keys.add_argument(
@@ -138,7 +143,7 @@ def add_parser(verbs: Any) -> None:
         "--engine-key-file",
         type=Path,
         metavar="FILE",
-        help="file with the engines' key, sent instead of the client's",
+        help="file with the API key of the engines, sent instead of the client's key",
     )
     keys.add_argument(
         "--upstream-ca",
@@ -166,26 +171,26 @@ def add_parser(verbs: Any) -> None:
         type=float,
         default=32.0,
         metavar="N",
-        help="largest request body (default 32)",
+        help="maximum size of a request body, in MiB (default 32)",
     )
     bounds.add_argument(
         "--drain-timeout",
         type=seconds,
         default=30.0,
         metavar="S",
-        help="after SIGTERM (default 30)",
+        help="seconds that open requests have to finish after SIGTERM (default 30)",
     )
     bounds.add_argument(
         "--engine-timeout",
         type=seconds,
         default=900.0,
         metavar="S",
-        help="of silence from an engine (default 900)",
+        help="end a request if its engine sends nothing for S seconds (default 900)",
     )
     parser.add_argument(
         "--access-log",
         metavar="FILE",
-        help="a JSON line per request, without prompts and keys; - for standard error",
+        help="write a JSON line per request to FILE, without prompts and keys; - for standard error",
     )
     parser.set_defaults(run=run)
 

@@ -18,11 +18,11 @@ examples:
   barostat load http://localhost:8000 --workload poisson:input=512,output=128 --concurrency 32 --for 60s   # 32 closed-loop clients
   barostat load http://localhost:8000 --limits limits.yaml --for 60s          # the worst mix that the limits allow
 
-Prompts are random token ids (random words with chat); they share no prefix unless the workload says so. Latencies count from the time at
-which a request was due. Ctrl-C stops immediately and prints the results so far.
+Prompts are random token ids (random words with chat); they share no prefix unless the workload says so. Latencies are measured
+from the time at which a request was due. Ctrl-C stops immediately and prints the results so far.
 
-exit codes: 0 answered, 1 errors, or the sender did not keep its schedule, 2 usage, 4 the server failed, 5 the engine has live traffic,
-130 interrupted
+exit codes: 0 no errors; 1 errors, or the sender did not keep its schedule; 2 usage error; 4 the server failed; 5 refused: the engine has
+live traffic; 130 interrupted
 """
 
 
@@ -30,10 +30,10 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "load",
-        help="send an engine requests and measure its streams: TTFT, ITL, throughput, refusals",
+        help="send requests to an engine and measure TTFT, ITL, throughput and rejections",
         description=(
-            "Send any OpenAI-compatible engine requests, in open or closed loop, and measure "
-            "every stream."
+            "Send requests to any OpenAI-compatible engine, in open or closed loop, and measure every "
+            "stream."
         ),
         epilog=EPILOG,
     )
@@ -49,21 +49,21 @@ def add_parser(verbs: Any) -> None:
         "--trace",
         type=Path,
         metavar="FILE",
-        help="request rows (JSONL, CSV; see `simulate --help`) or a published trace; .gz is fine",
+        help="request rows (JSONL, CSV; see `simulate --help`) or a published trace; may be gzipped",
     )
     what.add_argument(
         "--limits",
         type=Path,
         metavar="FILE",
-        help="keep as many of the longest requests running as these limits allow",
+        help="keep as many requests of the maximum length running as these limits allow",
     )
-    how = parser.add_argument_group("how much")
+    how = parser.add_argument_group("rate and duration")
     loop = how.add_mutually_exclusive_group()
     loop.add_argument(
         "--rate",
         type=float,
         metavar="R",
-        help="open loop at R requests per second on average, with the arrival pattern of the rows",
+        help="open loop at R requests per second on average, with the arrival pattern of the traffic",
     )
     loop.add_argument(
         "--concurrency",
@@ -72,7 +72,7 @@ def add_parser(verbs: Any) -> None:
         help="closed loop: C clients, each with one request at a time",
     )
     loop.add_argument(
-        "--scale-rate", type=float, metavar="X", help="open loop, at X times the rate of the rows"
+        "--scale-rate", type=float, metavar="X", help="open loop at X times the rate of the traffic"
     )
     how.add_argument(
         "--for",
@@ -87,7 +87,7 @@ def add_parser(verbs: Any) -> None:
         type=parse_duration,
         default=60.0,
         metavar="D",
-        help="longest wait for open requests at the end (default 60s)",
+        help="maximum wait for open requests at the end (default 60s)",
     )
     how.add_argument(
         "--silence",
@@ -103,7 +103,7 @@ def add_parser(verbs: Any) -> None:
         metavar="N",
         help="seed of the generated workload (default 0)",
     )
-    told = parser.add_argument_group("what is good")
+    told = parser.add_argument_group("SLO")
     told.add_argument(
         "--slo-ttft",
         type=seconds,
@@ -114,7 +114,7 @@ def add_parser(verbs: Any) -> None:
         "--slo-itl",
         type=seconds,
         metavar="S",
-        help="and at most S seconds between tokens, on average",
+        help="a good request has at most S seconds between tokens, on average",
     )
     parser.add_argument(
         "-o",
@@ -137,7 +137,7 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--api",
         choices=("completions", "chat"),
-        help="API to use (default: completions with token ids, else chat)",
+        help="API to use (default: completions if the server accepts token ids, else chat)",
     )
     parser.add_argument(
         "--key-file", type=Path, metavar="FILE", help="file with the server's API key"
@@ -145,7 +145,7 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-live-traffic",
         action="store_true",
-        help="run even though the server has live traffic, which the load slows down",
+        help="run even if the server has live traffic; the test slows it down",
     )
     parser.add_argument(
         "--even-though-it-serves",

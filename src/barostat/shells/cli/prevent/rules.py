@@ -30,7 +30,7 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "rules",
-        help="Prometheus recording and alert rules from the limits or a running workload",
+        help="write Prometheus rules from the limits or a running workload",
         description=(
             "Print Prometheus rules that fire on harm (waiting, preemption, stalled tokens, a "
             "burning error budget), never on high memory alone."

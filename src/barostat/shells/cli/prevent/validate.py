@@ -16,12 +16,16 @@ examples:
   barostat validate http://replica:8000 --limits limits.yaml --certificate limits.certificate.json --knee
   barostat validate http://replica:8000 --limits limits.yaml --trace azure.csv.gz --knee -o html > validation.html
 
-phases: (1) as many of the longest requests at once as the limits allow; (2) bursts of as many; (3) all allowed lengths, or the trace, at
---at times the rate measured in phase 1; (4) one request beyond each limit. The test passes if every allowed request is answered within the
-SLO of the limits file and without preemptions. --knee finds the highest load within the SLO, by bisection.
-Limits for another model than the engine serves fail at once: nothing is sent.
+phases:
+  1 worst-mix   the longest allowed requests, as many at once as the limits allow
+  2 burst       the same number of requests, sent at one instant
+  3 mixed       all allowed lengths, or the trace, at --at times the rate measured in phase 1
+  4 beyond      one request beyond each limit
+The test passes if every allowed request is answered within the SLO of the limits file, with at most one preemption per 100 requests.
+--knee then finds the highest load within the SLO, by bisection. If the limits are for a different model, the test fails without sending
+requests.
 
-exit codes: 0 pass, 1 fail, 2 usage, 3 cannot tell, 4 the server failed, 5 the engine has live traffic, 130 interrupted
+exit codes: 0 pass; 1 fail; 2 usage error; 3 inconclusive; 4 the server failed; 5 refused: the engine has live traffic; 130 interrupted
 """
 
 
@@ -30,7 +34,9 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "validate",
         help=("load-test a limits file: long prompts, bursts, the worst mix, and the highest load"),
-        description=("A load test that decides: does this engine meet its SLO at these limits?"),
+        description=(
+            "Load-test an engine: does it meet its SLO for everything that a limits file allows?"
+        ),
         epilog=EPILOG,
     )
     add_target_arguments(parser)
@@ -43,7 +49,11 @@ def add_parser(verbs: Any) -> None:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--trace", type=Path, metavar="FILE", help="traffic for phase 3 and --knee")
-    what.add_argument("--workload", metavar="SPEC", help="the same, generated (see barostat load)")
+    what.add_argument(
+        "--workload",
+        metavar="SPEC",
+        help="generated traffic for phase 3 and --knee (see `load --help`)",
+    )
     parser.add_argument(
         "--phase",
         "--for",
@@ -57,14 +67,14 @@ def add_parser(verbs: Any) -> None:
         type=parse_duration,
         default=120.0,
         metavar="D",
-        help="longest wait for open requests at the end of a phase (default 2m)",
+        help="maximum wait for open requests at the end of a phase (default 2m)",
     )
     parser.add_argument(
         "--at",
         type=float,
         default=0.6,
         metavar="RATIO",
-        help="rate of phase 3, as a share of the measured capacity (default 0.6)",
+        help="rate of phase 3, as a share of the rate measured in phase 1 (default 0.6)",
     )
     knee = parser.add_argument_group("highest load")
     knee.add_argument("--knee", action="store_true", help="find the highest load within the SLO")
@@ -75,20 +85,24 @@ def add_parser(verbs: Any) -> None:
         help="first rate to try (default: the rate measured in phase 3)",
     )
     knee.add_argument(
-        "--trials", type=int, default=10, metavar="N", help="most rates to try (default 10)"
+        "--trials",
+        type=int,
+        default=10,
+        metavar="N",
+        help="maximum number of rates to try (default 10)",
     )
     knee.add_argument(
         "--within",
         type=float,
         default=0.04,
         metavar="RATIO",
-        help="stop when the rate is known to this ratio (default 0.04)",
+        help="stop when the rate is known to within this ratio (default 0.04)",
     )
     parser.add_argument(
         "--certificate",
         type=Path,
         metavar="FILE",
-        help="write the result to this file, for `check`",
+        help="write the result to this file; `check` reads it",
     )
     parser.add_argument(
         "--seed",

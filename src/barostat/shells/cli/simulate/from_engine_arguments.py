@@ -19,7 +19,7 @@ def add_seen_arguments(parser: argparse.ArgumentParser, *, source: bool = True) 
     if source:
         group.add_argument(
             "--from", dest="source", metavar="URL|deploy/NAME|BUNDLE",
-            help="take settings, traffic and step times from a running engine, a bundle or a workload (also sts/, pod/)",
+            help="use settings, traffic and step times of a running engine, a workload (also sts/, pod/) or a bundle",
         )  # fmt: skip
     group.add_argument(
         "--for",
@@ -32,11 +32,11 @@ def add_seen_arguments(parser: argparse.ArgumentParser, *, source: bool = True) 
     add_interval(group)
     group.add_argument(
         "--log", metavar="FILE",
-        help="log of a local engine; with --enable-logging-iteration-details it also shows the step times",
+        help="log of a local engine; contains step times if started with --enable-logging-iteration-details",
     )  # fmt: skip
     group.add_argument(
         "--arrivals", choices=("auto", "open", "closed"), default="auto",
-        help="closed: each client waits for its answer before its next request; open: it does not; auto: by evidence, else open",
+        help="closed: each client waits for the answer before its next request; open: no waiting; auto: by evidence, open if unclear",
     )  # fmt: skip
     group.add_argument(
         "--clients",

@@ -13,11 +13,11 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
     pair.add_argument(
         KV_LINK,
         metavar="LINK",
-        help="simulate a prefill engine and a decode engine like it, with bandwidth=BYTES per "
-        "second, latency=S and token-bytes=N between them (default: the model's KV bytes per token)",
+        help="simulate a prefill engine and a decode engine with a link between them: bandwidth=BYTES "
+        "per second, latency=S, token-bytes=N (default: the model's KV bytes per token)",
     )
     pair.add_argument(
         DECODE_SET,
         metavar="NAME=VALUE,...",
-        help="settings in which the decode engine differs, such as max-num-seqs=256,kv-blocks=9000",
+        help="settings of the decode engine that differ, e.g. max-num-seqs=256,kv-blocks=9000",
     )

@@ -23,16 +23,16 @@ examples:
   barostat simulate --workload poisson:rate=4,minutes=10,input=1000,output=200 --kv-blocks 6000 --step-time 0.03 --max-num-seqs 64
   barostat simulate --trace azure.csv.gz --kv-blocks 6000 --step-time 0.03 --replicas 4 --gateway limits.yaml   # behind a gateway
   barostat simulate --trace rows.jsonl --scale-rate 2 --kv-blocks 400 --step-time 0.03     # the same requests at twice the rate
-  barostat simulate --trace rows.jsonl --until-it-breaks --slo-ttft 2 --kv-blocks 400 --step-time 0.03     # the highest load
+  barostat simulate --trace rows.jsonl --until-it-breaks --slo-ttft 2 --kv-blocks 400 --step-time 0.03     # the highest load within the SLO
   barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 -o html > run.html     # a page with charts
-  barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 --data-parallel-size 2     # which rank thrashes
+  barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 --data-parallel-size 2     # two ranks; says which one thrashes
   barostat simulate --trace rows.jsonl --model-config Qwen/Qwen3-8B --gpu H100 --kv-link bandwidth=25e9     # a prefill/decode pair
   barostat simulate --workload live:http://localhost:8000 --max-num-seqs 48     # with the traffic of a running engine
 
 rows: {"arrival_s": 3, "input_tokens": 900, "output_tokens": 120}, optionally with request_id, priority, data_parallel_rank,
 prompt_token_ids or hash_ids. Rows without ids share no prefix. With --step-time 1, arrival times are step numbers.
 exit codes: 0 it keeps up (or there are too few requests to judge) and meets the SLO; 1 it falls behind, misses the SLO or would not start;
-2 usage error; behind a gateway: 1 too many preemptions; 3 too few requests to judge
+2 usage error. With --gateway: 0 few preemptions; 1 too many preemptions; 3 too few requests to judge
 """
 
 
@@ -42,8 +42,8 @@ def add_parser(verbs: Any) -> None:
         "simulate",
         help=("simulate a workload: goodput, latency, KV usage, preemptions and rejections"),
         description=(
-            "Run a workload through a simulation of vLLM's scheduler and block pool that makes the "
-            "same decisions, without an engine."
+            "Simulate a workload on vLLM's scheduler and block pool, step by step, with the same "
+            "decisions. Needs no engine and no GPU."
         ),
         epilog=EPILOG,
     )
@@ -57,14 +57,14 @@ def add_parser(verbs: Any) -> None:
         "--gateway",
         type=Path,
         metavar="LIMITS",
-        help="limits file of a gateway in front of the replicas, which admits and routes",
+        help="simulate a gateway in front of the replicas, with this limits file",
     )
     fleet.add_argument(
         "--replicas",
         type=int,
         default=1,
         metavar="N",
-        help="number of engines, all alike (default 1)",
+        help="number of identical engines (default 1)",
     )
     out = parser.add_argument_group("output")
     out.add_argument(
@@ -88,7 +88,7 @@ def add_parser(verbs: Any) -> None:
     out.add_argument(
         "--steps-detail",
         action="store_true",
-        help="with --steps-out, add the ids of the free blocks, in order",
+        help="with --steps-out: add the ids of the free blocks, in order",
     )
     out.add_argument(
         "--html", type=Path, metavar="FILE", help="also write the page of -o html to this file"
@@ -101,6 +101,7 @@ def add_workload_arguments(parser: argparse.ArgumentParser, *, may_be_live: bool
     """Add what is run, and how long a step takes. `may_be_live`: --workload names an engine too;
     else the verb has an option for that.
     """
+    rows = "see below" if may_be_live else "see `simulate --help`"
     what = parser.add_argument_group("workload (one of)").add_mutually_exclusive_group(
         required=may_be_live
     )
@@ -108,20 +109,20 @@ def add_workload_arguments(parser: argparse.ArgumentParser, *, may_be_live: bool
         "--trace",
         type=Path,
         metavar="FILE",
-        help="request rows (JSONL, CSV; see below) or a published trace; .gz is fine",
+        help=f"request rows (JSONL, CSV; {rows}) or a published trace; may be gzipped",
     )
     what.add_argument(
         "--workload",
         metavar="SPEC",
-        help="generate it: poisson, bursty, long-prompts, sessions or closed, then :name=number,..."
-        + ("; or live:TARGET for a running engine" if may_be_live else ""),
+        help="generated: poisson, bursty, long-prompts, sessions or closed, then :name=number,..."
+        + ("; or live:TARGET: the traffic of a running engine" if may_be_live else ""),
     )
     parser.add_argument(
         "--draft-acceptance",
         type=float,
         metavar="RATIO",
-        help="acceptance rate of a draft token if those before it were accepted; "
-        "simulates --speculative-config",
+        help="with --speculative-config: probability that a draft token is accepted if those "
+        "before it were",
     )
     add_pace_arguments(parser)
 
@@ -138,7 +139,7 @@ def add_rate_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until-it-breaks",
         action="store_true",
-        help="find the load at which the SLO is missed, or without an SLO, the queue keeps growing",
+        help="find the load at which the SLO is missed; without an SLO, at which the queue keeps growing",
     )
 
 
@@ -155,20 +156,23 @@ def add_pace_arguments(parser: argparse.ArgumentParser) -> None:
         "--latency",
         metavar="MODEL",
         help="base=S,prefill=S,decode=S,kv=S,pair=S,front=S: seconds per step, prompt token, "
-        "running request, cached token, pair of prompt tokens, "
-        "and network; or from=LOG of an engine with --enable-logging-iteration-details",
+        "running request, cached token and pair of prompt tokens; front: time per request outside the steps. Or "
+        "from=LOG, the log of an engine with --enable-logging-iteration-details",
     )
     pace.add_argument("--seed", type=int, default=0, help="random seed (default 0)")
 
 
-def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
+def add_engine_arguments(
+    parser: argparse.ArgumentParser, *, compares_versions: bool = False
+) -> None:
     """Add what the engine is configured with. What is not given is as the version resolves it."""
+    two = "; compare two: OLD..NEW, or NEW with --from" if compares_versions else ""
     engine = parser.add_argument_group("engine")
     engine.add_argument(
         "--engine-version",
         default=None,
         metavar="V",
-        help="vLLM version (default 0.32.0); what-if compares two: OLD..NEW, or NEW with --from",
+        help=f"vLLM version (default 0.32.0){two}",
     )
     engine.add_argument(
         "--kv-blocks",
@@ -179,10 +183,10 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     engine.add_argument(
         "--model-config",
         metavar="FILE",
-        help="config.json, its folder or a model of the catalogue, to size the pool as vLLM does",
+        help="config.json, its folder or a model name from the catalogue; used to size the pool",
     )
     engine.add_argument(
-        "--gpu", metavar="NAME", help="card, for the size of the pool and the step times"
+        "--gpu", metavar="NAME", help="card; used for the pool size and the step times"
     )
     engine.add_argument(
         "--limits",
@@ -196,14 +200,14 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="N",
-        help="add a group of layers with a sliding window of N tokens; repeatable",
+        help="add a layer group with a sliding window of N tokens; repeatable",
     )
     engine.add_argument(
         "--hash-block-size",
         type=int,
         default=None,
         metavar="N",
-        help="tokens per entry of a row's hash_ids",
+        help="number of tokens that an entry of a row's hash_ids stands for",
     )
     add_engine_settings(parser)
 

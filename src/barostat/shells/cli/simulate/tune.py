@@ -29,10 +29,11 @@ examples:
 
 levers: max-num-seqs (max-num-active-seqs where the version has it), max-num-batched-tokens, watermark, long-prefill-token-threshold;
 on request (--lever) also max-num-queued-reqs, edge-input-cap, edge-output-cap, edge-kv-budget
---budget is of the search. The proof on requests that the search has not seen comes on top: 12 runs, 6 for each lever where there are
-several, 4 where the pace is an estimate; or fewer. The limit that is shown counts both.
-Ctrl-C answers with the best so far. The answer does not depend on the number of cores.
-exit codes: 0 answered, 2 usage or something needed was not seen, 3 nothing holds the service level, 4 unreachable or not vLLM
+The result is then validated on requests that the search has not used. This adds at most 12 runs, 6 per lever if there are several, 60 for
+the other rows of the table, and 4 if step times are estimates. The progress line counts both.
+Ctrl-C prints the best result so far. The result does not depend on the number of cores.
+
+exit codes: 0 found; 2 usage error or missing data; 3 no setting meets the SLO; 4 unreachable or not vLLM
 """
 _NO_ARGUMENTS = (
     "{}: the engine would not start, no arguments are given (a smaller --max-model-len, or a "
@@ -46,14 +47,12 @@ def add_parser(verbs: Any) -> None:
         "tune",
         help="find the engine settings with the best goodput for an SLO",
         description=(
-            "Search vLLM's settings on the twin for the most requests per second within the "
-            "service levels."
+            "Find, by simulation, the vLLM settings that serve the most requests per second within "
+            "the SLO."
         ),
         epilog=EPILOG,
     )
-    wanted = parser.add_argument_group(
-        "service levels (at least one, or a --limits file that has one)"
-    )
+    wanted = parser.add_argument_group("SLO (at least one, or a --limits file with an SLO)")
     wanted.add_argument(
         "--slo-ttft-p99",
         type=seconds,
@@ -68,7 +67,7 @@ def add_parser(verbs: Any) -> None:
     )
     wanted.add_argument(
         "--max-refused", type=float, default=0.01, metavar="RATIO",
-        help="largest share of requests that may be refused (default 0.01); refused requests miss the SLO",
+        help="maximum share of rejected requests (default 0.01); rejected requests miss the SLO",
     )  # fmt: skip
     how = parser.add_argument_group("search")
     how.add_argument(
@@ -84,9 +83,11 @@ def add_parser(verbs: Any) -> None:
         type=int,
         default=300,
         metavar="N",
-        help="simulation runs for the search (default 300); validation adds 12, 6 per lever and 6 per row of the table",
+        help="maximum number of simulation runs for the search (default 300)",
     )
-    how.add_argument("--cores", type=int, metavar="N", help="processes (default: every core)")
+    how.add_argument(
+        "--cores", type=int, metavar="N", help="number of worker processes (default: one per core)"
+    )
     how.add_argument(
         "--duration",
         type=parse_duration,

@@ -27,12 +27,12 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "twin",
         help=(
-            "vLLM's HTTP API, metrics and log in front of the twin: for demos, tests and "
+            "serve vLLM's HTTP API, metrics and log from a simulation: for demos, tests and "
             "drills without a GPU"
         ),
         description=(
-            "Serve as vLLM would with this configuration, step for step and in real time: API, "
-            "metrics, log lines, errors."
+            "Behave like a vLLM with this configuration, step for step and in real time: API, "
+            "metrics, log lines and errors."
         ),
         epilog=EPILOG,
     )

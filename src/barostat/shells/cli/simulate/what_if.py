@@ -29,25 +29,26 @@ examples:
   barostat what-if --trace rows.jsonl --kv-blocks 4000 --max-num-seqs 128 --latency base=0.012,prefill=3e-5,kv=2e-8 \\
       --set max-num-seqs=48 --set watermark=0.05 --set max-num-seqs=64,watermark=0.02
 
-  barostat what-if --from http://localhost:8000 --set max-num-seqs=48 --set watermark=0.05     # with the traffic of 30 seconds
+  barostat what-if --from http://localhost:8000 --set max-num-seqs=48 --set watermark=0.05     # traffic of 30 observed seconds
   barostat what-if --from incident.tar.gz --set max-num-seqs=48 --slo-ttft 2
   barostat what-if --from incident.tar.gz --set load=2,input=3x,output=1.5x --slo-ttft 2     # is there capacity for tomorrow's traffic
   barostat what-if --from incident.tar.gz --until-it-breaks --set max-num-seqs=48 --slo-ttft 2     # which candidate carries more load
   barostat what-if --from deploy/vllm -n inference --set watermark=0.05     # uses the busiest replica
 
-  barostat what-if --from http://localhost:8000 --engine-version 0.33.0     # what an upgrade changes: safe, watch or do not
+  barostat what-if --from http://localhost:8000 --engine-version 0.33.0     # compare with an upgrade; verdict: safe, watch or do not
   barostat what-if --model-config Qwen/Qwen3-8B --gpu H100 --engine-version 0.19.0..0.24.0 -o md
 
-Each --set is one candidate; other settings stay as they are today. A candidate is made of
-  engine settings            max-num-seqs=48,watermark=0.05; off removes one; also as diagnose writes it: --set "--watermark 0.05"
+Each --set is one candidate; all else stays as it is today. A candidate combines
+  engine settings            max-num-seqs=48,watermark=0.05 (NAME=off removes it), or as diagnose prints it: --set "--watermark 0.05"
   limits at the gateway      edge-input-cap=4096, edge-output-cap=512, edge-kv-budget=60000 (tokens)
   replicas                   replicas=3 or replicas=+1
-  tomorrow's traffic         load=2 (twice the requests), input=3x, output=1.5x (prompts and answers that are longer)
-The pool after gpu-memory-utilization, kv-cache-dtype, kv-cache-memory-bytes, tensor-parallel-size or enforce-eager is calculated
-where model and card are known.
-exit codes: 0 compared; with an SLO: a candidate holds it (without candidates: today's engine), 1 none holds it, an engine would be
-stuck or would not start, 2 usage, or something needed was not seen, 3 with an SLO: may hold or may not, 4 unreachable or not vLLM;
-of two versions: 0 safe, 3 watch, 1 do not
+  tomorrow's traffic         load=2 (twice the requests), input=3x, output=1.5x (longer prompts and outputs)
+gpu-memory-utilization, kv-cache-dtype, kv-cache-memory-bytes, tensor-parallel-size and enforce-eager change the size of the pool; model
+and card must be known.
+
+exit codes, without an SLO: 0 compared. With an SLO: 0 a candidate meets it (without candidates: today's settings); 1 none does; 3 cannot
+tell. For two versions: 0 safe; 3 watch; 1 do not. Always: 1 an engine would be stuck or would not start; 2 usage error or missing data;
+4 unreachable or not vLLM
 """
 
 _RUNS = 5
@@ -64,24 +65,21 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "what-if",
-        help=(
-            "today's configuration beside candidates, on the same workload: latencies, "
-            "goodput, preemptions"
-        ),
-        description="Try changes of the engine's settings on a workload, without an engine.",
+        help=("simulate a change: latency, goodput and preemptions, compared with today"),
+        description="Simulate changes of settings, traffic or version, and compare them with today.",
         epilog=EPILOG,
     )
     add_seen_arguments(parser)
     add_workload_arguments(parser)
     add_rate_argument(parser)
-    add_engine_arguments(parser)
+    add_engine_arguments(parser, compares_versions=True)
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="NAME=VALUE[,...]",
         dest="candidates",
-        help="settings to simulate; repeatable",
+        help="one candidate to simulate (see below); repeatable",
     )
     parser.add_argument(
         "--slo-ttft",
