@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
 
-demo: $(STAMP) ## burst, collapse, diagnosis, change, recovery on the twin, the burst again behind the gateway, with a page; REAL=1: the real vLLM in pressure
+demo: $(STAMP) ## burst, collapse, diagnosis, change, recovery on the twin, the burst again behind the gateway, with a page; REAL=1: on a real vLLM
 	$(BIN)/python dev/demo.py $(if $(REAL),--real)
 
 explore: $(STAMP) ## every interleaving of the remedy in small worlds, the operator's step, and 31 seeded defects that must be caught
