@@ -60,7 +60,7 @@ VERSIONS = {
     "Memory at 90 % is a sign of pressure": {
         SETTINGS["gpu_memory_utilization"].since, DEFAULT_SHARE_MOVED, BEHAVIOURS["waiting-by-reason"].since,
     },
-    "Lower the memory share to 0.7, or 0.6, and be safe": {
+    "Lower gpu-memory-utilization to 0.7 or 0.6 to be safe": {
         SETTINGS["gpu_memory_utilization"].since, SETTINGS["kv_cache_memory_bytes"].since, BEHAVIOURS["graphs-in-budget"].since,
     },
     "Add swap space": {
@@ -70,7 +70,7 @@ VERSIONS = {
     },
     "Raise max-num-seqs when requests wait": {BEHAVIOURS["waiting-by-reason"].since},
     "Cut max-num-seqs by a quarter or by half": {SETTINGS["max_num_active_seqs"].since, SETTINGS["watermark"].since},
-    "Cut max-num-batched-tokens against pressure": {BEHAVIOURS["full-sequence-admission"].since},
+    "Cut max-num-batched-tokens to reduce pressure": {BEHAVIOURS["full-sequence-admission"].since},
     "Switch on prefix caching and chunked prefill": {
         BEHAVIOURS["prefix-caching-default"].since, BEHAVIOURS["chunked-prefill-default"].since,
     },
@@ -84,7 +84,7 @@ VERSIONS = {
     'Look for "preempted" in the log': {BEHAVIOURS["preemption-warning"].until, ERAS["vllm:request_num_preemptions"].since},
     "Lower max-model-len to free memory": {BEHAVIOURS["v1-default"].since, BEHAVIOURS["auto-model-length"].since},
     "A full cache crashes the engine; restart it": {BEHAVIOURS["v1-default"].since},
-    "Restart what does not answer its probe": set(),
+    "Restart pods that do not answer the liveness probe": set(),
     "The engine's queue protects it": {BEHAVIOURS["queue-limits"].since, ERAS["vllm:admission_rejections"].since},
 }  # fmt: skip
 
@@ -130,7 +130,7 @@ def test_prevention_has_an_answer_for_every_point_and_says_none_yet_nowhere() ->
     rows = [
         line
         for line in PREVENTION.splitlines()
-        if line.startswith("| ") and not line.startswith("| what has to hold")
+        if line.startswith("| ") and not line.startswith("| requirement")
     ]
     assert len(rows) >= 28
     assert not [row for row in rows if not _quoted(row)]
@@ -155,8 +155,8 @@ def test_the_versions_of_the_classic_advice_are_those_of_the_catalogue() -> None
 
 def test_each_advice_says_what_is_wrong_and_what_to_do_instead() -> None:
     for heading, text in SECTIONS.items():
-        assert re.search(r"\*\*(Wrong|Right|Nothing to do)", text), heading
-        assert "**Instead:**" in text or "**Nothing to do" in text, heading
+        assert re.search(r"\*\*(Wrong|Right|Not needed)", text), heading
+        assert "**Instead:**" in text or "**Not needed" in text, heading
 
 
 def test_each_page_leads_to_the_other() -> None:

@@ -24,7 +24,8 @@ SETTINGS = (
     Setting("revision", "text", PROCESS),
     Setting("download_dir", "text", PROCESS),
     Setting("limit_mm_per_prompt", "json", POOL | EDGE,
-        "maximum images, videos and audio clips per request; the largest are profiled at start", sized=True),
+        "maximum number of images, videos and audio clips per request; the largest are profiled "
+        "at start", sized=True),
     Setting("language_model_only", "bool", POOL | EDGE,
         "load only the text part of a multimodal model", since="0.16.0", since_sure=False, sized=True),
     Setting("skip_mm_profiling", "bool", POOL,

@@ -19,8 +19,8 @@ from barostat.catalog.settings.setting import (
 # fmt: off
 SETTINGS = (
     Setting("gpu_memory_utilization", "float", POOL,
-        "share of each card's memory for this engine; the KV pool gets what weights and activations "
-        "leave of it", "ratio",
+        "share of each card's memory for this engine; weights and activations take theirs first, "
+        "the rest is the KV pool", "ratio",
         since="0.1.0", aliases=("device_memory_utilization",), defaults={"": 0.9, "0.20.0": 0.92},
         bounds=SHARE, label="gpu_memory_utilization",
         log=(r"[Dd]esired GPU memory utilization is \(([\d.]+), ",

@@ -88,8 +88,8 @@ def add_parser(verbs: Any) -> None:
         "--autonomy",
         choices=levels,
         default="observe",
-        help="observe: report; recommend: add a plan; act: carry it out. Default for workloads without "
-        "an annotation or limits that set it (default observe)",
+        help="observe: report; recommend: also plan a change; act: also make it. Annotations and limits "
+        "override this (default observe)",
     )
     policy.add_argument(
         "--max-autonomy",
