@@ -14,7 +14,7 @@ from barostat.shells.cli.durations import parse_duration, seconds, some_time
 EPILOG = """\
 examples:
   barostat load http://localhost:8000 --workload poisson:rate=4,input=1000,output=200 --for 60s
-  barostat load http://localhost:8000 --trace azure.csv.gz --scale-rate 2 --for 5m -o html > load.html
+  barostat load http://localhost:8000 --trace requests.jsonl --scale-rate 2 --for 5m -o html > load.html
   barostat load http://localhost:8000 --workload poisson:input=512,output=128 --concurrency 32 --for 60s   # 32 closed-loop clients
   barostat load http://localhost:8000 --limits limits.yaml --for 60s          # the worst mix that the limits allow
 

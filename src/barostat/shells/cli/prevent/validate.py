@@ -14,7 +14,7 @@ EPILOG = """\
 examples:
   barostat validate http://replica:8000 --limits limits.yaml
   barostat validate http://replica:8000 --limits limits.yaml --certificate limits.certificate.json --knee
-  barostat validate http://replica:8000 --limits limits.yaml --trace azure.csv.gz --knee -o html > validation.html
+  barostat validate http://replica:8000 --limits limits.yaml --trace requests.jsonl --knee -o html > validation.html
 
 phases:
   1 worst-mix   the longest allowed requests, as many at once as the limits allow

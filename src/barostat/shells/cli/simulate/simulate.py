@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from barostat.shells.reports.sheet.blocks import Document
 
 EPILOG = """\
-examples:
-  barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 1 --steps-out steps.jsonl
+examples (with the files of `barostat example all`):
+  barostat simulate --trace requests.jsonl --kv-blocks 400 --step-time 1 --steps-out steps.jsonl
   barostat simulate --workload poisson:rate=4,minutes=10,input=1000,output=200 --kv-blocks 6000 --step-time 0.03 --max-num-seqs 64
-  barostat simulate --trace azure.csv.gz --kv-blocks 6000 --step-time 0.03 --replicas 4 --gateway limits.yaml   # behind a gateway
-  barostat simulate --trace rows.jsonl --scale-rate 2 --kv-blocks 400 --step-time 0.03     # the same requests at twice the rate
-  barostat simulate --trace rows.jsonl --until-it-breaks --slo-ttft 2 --kv-blocks 400 --step-time 0.03     # the highest load within the SLO
-  barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 -o html > run.html     # a page with charts
-  barostat simulate --trace rows.jsonl --kv-blocks 400 --step-time 0.03 --data-parallel-size 2     # two ranks; says which one thrashes
-  barostat simulate --trace rows.jsonl --model-config Qwen/Qwen3-8B --gpu H100 --kv-link bandwidth=25e9     # a prefill/decode pair
+  barostat simulate --trace requests.jsonl --kv-blocks 6000 --step-time 0.03 --replicas 4 --gateway limits.yaml   # behind a gateway
+  barostat simulate --trace requests.jsonl --scale-rate 2 --kv-blocks 400 --step-time 0.03     # the same requests at twice the rate
+  barostat simulate --trace requests.jsonl --until-it-breaks --slo-ttft 10 --kv-blocks 2048 --step-time 0.03     # the highest load within the SLO
+  barostat simulate --trace requests.jsonl --kv-blocks 400 --step-time 0.03 -o html > run.html     # a page with charts
+  barostat simulate --trace requests.jsonl --kv-blocks 400 --step-time 0.03 --data-parallel-size 2     # two ranks; says which one thrashes
+  barostat simulate --trace requests.jsonl --model-config Qwen/Qwen3-8B --gpu H100 --kv-link bandwidth=25e9     # a prefill/decode pair
   barostat simulate --workload live:http://localhost:8000 --max-num-seqs 48     # with the traffic of a running engine
 
 rows: {"arrival_s": 3, "input_tokens": 900, "output_tokens": 120}, optionally with request_id, priority, data_parallel_rank,

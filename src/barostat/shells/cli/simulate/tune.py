@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from barostat.shells.reports.tuning.tuned import Tuned
 
 EPILOG = """\
-examples:
+examples (with the files of `barostat example all`):
   barostat tune --from http://localhost:8000 --slo-ttft-p99 2 --slo-itl-p99 0.1
   barostat tune --from deploy/vllm -n inference --for 2m --slo-ttft-p99 2
   barostat tune --from incident.tar.gz --slo-ttft-p99 5 --lever max-num-seqs --lever watermark --lever edge-input-cap
-  barostat tune --trace azure.csv --model-config Qwen/Qwen3-8B --gpu H100 --slo-ttft-p99 1 -o args
+  barostat tune --trace requests.jsonl --model-config Qwen/Qwen3-8B --gpu H100 --slo-ttft-p99 1 -o args
 
 levers: max-num-seqs (max-num-active-seqs where the version has it), max-num-batched-tokens, watermark, long-prefill-token-threshold;
 on request (--lever) also max-num-queued-reqs, edge-input-cap, edge-output-cap, edge-kv-budget

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     Ends = dict[str, tuple[Summary, ...]]
 
 EPILOG = """\
-examples:
-  barostat what-if --trace rows.jsonl --kv-blocks 4000 --max-num-seqs 128 --latency base=0.012,prefill=3e-5,kv=2e-8 \\
+examples (with the files of `barostat example all`):
+  barostat what-if --trace requests.jsonl --kv-blocks 4000 --max-num-seqs 128 --latency base=0.012,prefill=3e-5,kv=2e-8 \\
       --set max-num-seqs=48 --set watermark=0.05 --set max-num-seqs=64,watermark=0.02
 
   barostat what-if --from http://localhost:8000 --set max-num-seqs=48 --set watermark=0.05     # traffic of 30 observed seconds
