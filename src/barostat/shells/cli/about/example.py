@@ -12,7 +12,7 @@ from typing import Any
 
 EPILOG = """\
 examples:
-  barostat example all                         # all of them, into this folder: every command of the guide then runs as printed
+  barostat example all                         # all files, to this folder; the commands of the guide use them
   barostat example trace -o requests.jsonl
   barostat example bundle -o incident.tar.gz ; barostat diagnose --bundle incident.tar.gz
   barostat example manifest | barostat check -
@@ -42,7 +42,7 @@ def add_parser(verbs: Any) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="where to (default: standard output; of all: this folder)",
+        help="file to write, or folder with `all` (default: standard output, or this folder)",
     )
     parser.set_defaults(run=run)
 

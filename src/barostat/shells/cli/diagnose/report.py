@@ -27,11 +27,11 @@ examples:
   barostat report --prometheus http://prometheus:9090              # capacity review of the last 30 days
   barostat report --prometheus http://prometheus:9090 --since 90d -o html > review.html
   barostat report deploy/vllm -n inference --prometheus http://prometheus:9090 --cards-per-replica 2
-  barostat report --prometheus http://prometheus:9090 --from 02:00 --to 04:00      # what happened last night
+  barostat report --prometheus http://prometheus:9090 --from 02:00 --to 04:00      # post-mortem of last night
   barostat report --prometheus https://mimir/prometheus --prometheus-tenant team --prometheus-auth token.txt -l 'namespace="inference"'
 
-exit codes: 0 the load fits, or nothing happened; 1 it does not fit, or an incident was found; 2 usage or bad file; 3 cannot tell;
-4 Prometheus did not answer
+exit codes: 0 the load fits, or nothing happened; 1 the load does not fit, or an incident was found; 2 usage error or invalid
+file; 3 inconclusive; 4 Prometheus did not answer
 """
 
 
@@ -39,19 +39,15 @@ def add_parser(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         "report",
-        help=(
-            "capacity review of weeks or post-mortem of some hours from Prometheus, or post-mortem "
-            "of a bundle"
-        ),
-        description="Write a report for people: from Prometheus, the capacity review of weeks or, "
-        "with --from and --to, the post-mortem of some hours; from a recorded bundle, its "
-        "post-mortem.",
+        help=("write a capacity review or a post-mortem, from Prometheus or from a bundle"),
+        description="Write a capacity review of the last 30 days from Prometheus; with --from and --to, the "
+        "post-mortem of that time; for a bundle, its post-mortem.",
         epilog=EPILOG,
     )
     add_targets(
         parser,
-        "a bundle, or files of one engine; with --prometheus deploy/, sts/, lws/ or pod/NAME: by "
-        "the names of its pods",
+        "a bundle, or files of one engine; with --prometheus: deploy/, sts/, lws/ or "
+        "pod/NAME, found by the names of its pods",
     )
     parser.add_argument(
         "-n", "--namespace", metavar="NS", help="select only series of this namespace"
@@ -67,11 +63,9 @@ def add_parser(verbs: Any) -> None:
         "--from",
         dest="from_at",
         metavar="TIME",
-        help="post-mortem: its beginning, such as 02:00 or 2026-11-23T02:00Z",
+        help="post-mortem: begin, e.g. 02:00 or 2026-11-23T02:00Z",
     )
-    parser.add_argument(
-        "--to", dest="to_at", metavar="TIME", help="post-mortem: its end (default now)"
-    )
+    parser.add_argument("--to", dest="to_at", metavar="TIME", help="post-mortem: end (default now)")
     parser.add_argument(
         "--cards-per-replica",
         type=float,

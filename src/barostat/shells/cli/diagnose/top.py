@@ -22,16 +22,16 @@ NEXT_LOOK_S = 1.0
 
 EPILOG = """\
 examples:
-  barostat top                                         # a vLLM on port 8000, else those of the current namespace
+  barostat top                                         # localhost:8000, else the current namespace
   barostat top http://a:8000 http://b:8000             # two engines
   barostat top deploy/vllm -n inference                # the replicas of a workload, including new ones
   barostat top -A --interval 10s                       # every vLLM pod of the cluster
   barostat top deploy/vllm --once                      # one frame as plain lines, for a script or a ticket
-  barostat top deploy/vllm | tee pressure.log          # without a terminal: the rows after every interval, with a timestamp
+  barostat top deploy/vllm | tee pressure.log          # plain lines with a timestamp
 
 keys: q quit, < > or arrows sort, r reverse, / filter, up and down select, space pause, ? help
 
-exit codes: 0, 2 usage, 4 nothing answers, 143 ended by SIGTERM
+exit codes: 0 ended by a person or --once; 2 usage error; 4 nothing answers; 143 ended by SIGTERM
 """
 
 

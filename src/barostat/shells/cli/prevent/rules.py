@@ -14,15 +14,15 @@ from barostat.shells.cli.durations import seconds
 FORMATS = ("file", "prometheusrule", "thanos", "mimir", "alertmanager", "grafana")
 EPILOG = """\
 examples:
-  barostat rules --limits limits.yaml > vllm.rules.yaml          # rule file: recordings, and alerts on what the limits promise
+  barostat rules --limits limits.yaml > vllm.rules.yaml          # recording rules and alerts
   barostat rules deploy/vllm -n inference --limits limits.yaml   # with the labels and the served name of a workload (read only)
   barostat rules http://localhost:8000 --ttft-p99 2              # without a limits file
   barostat rules --limits limits.yaml -o prometheusrule | kubectl apply -f -
-  barostat rules -o alertmanager                                 # which alert hides which: one incident pages once
+  barostat rules -o alertmanager                                 # which alert suppresses which
   barostat rules -o grafana -n monitoring | kubectl apply -f -   # the dashboards, as a ConfigMap for Grafana's sidecar
   barostat explain BarostatPreempting                            # the page of an alert
 
-The rules work for vLLM 0.6 to 0.33 side by side, so an upgrade does not blind them; --engine-version keeps only that version's names.
+The rules work for vLLM 0.6 to 0.33, so they still work after an upgrade; --engine-version keeps only the metric names of one version.
 """
 
 

@@ -23,7 +23,7 @@ examples (with the files of `barostat example all`):
   barostat simulate --workload poisson:rate=4,minutes=10,input=1000,output=200 --kv-blocks 6000 --step-time 0.03 --max-num-seqs 64
   barostat simulate --trace requests.jsonl --kv-blocks 6000 --step-time 0.03 --replicas 4 --gateway limits.yaml   # behind a gateway
   barostat simulate --trace requests.jsonl --scale-rate 2 --kv-blocks 400 --step-time 0.03     # the same requests at twice the rate
-  barostat simulate --trace requests.jsonl --until-it-breaks --slo-ttft 10 --kv-blocks 2048 --step-time 0.03     # the highest load within the SLO
+  barostat simulate --trace requests.jsonl --until-it-breaks --slo-ttft 10 --kv-blocks 2048 --step-time 0.03     # the highest load
   barostat simulate --trace requests.jsonl --kv-blocks 400 --step-time 0.03 -o html > run.html     # a page with charts
   barostat simulate --trace requests.jsonl --kv-blocks 400 --step-time 0.03 --data-parallel-size 2     # two ranks; says which one thrashes
   barostat simulate --trace requests.jsonl --model-config Qwen/Qwen3-8B --gpu H100 --kv-link bandwidth=25e9     # a prefill/decode pair
