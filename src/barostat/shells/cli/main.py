@@ -259,7 +259,7 @@ def _main(words: Sequence[str]) -> int:
     except InputError as error:
         return _say(str(error), USAGE)
     except OutsideError as error:
-        return _say(f"{error}{' (worth another try)' if error.retryable else ''}", OUTSIDE)
+        return _say(f"{error}{'; trying again may help' if error.retryable else ''}", OUTSIDE)
     except KeyboardInterrupt:
         return _say("interrupted", INTERRUPTED)
     except ModuleNotFoundError as error:

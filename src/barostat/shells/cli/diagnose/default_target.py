@@ -11,8 +11,9 @@ LOCAL = "http://127.0.0.1:8000"
 """Default address of vLLM."""
 
 
-def fill_in(arguments: argparse.Namespace) -> None:
-    """The arguments name what was found, and stderr says so; nothing is asked.
+def fill_in(arguments: argparse.Namespace, *, reads_recordings: bool) -> None:
+    """Set the target to what is found, and name it on stderr. `reads_recordings`: the verb takes
+    --log and --bundle.
 
     Errors: InputError where nothing is there.
     """
@@ -27,10 +28,10 @@ def fill_in(arguments: argparse.Namespace) -> None:
     try:
         namespace = find_access().namespace
     except (InputError, OutsideError):
+        recorded = ", a --log FILE or a --bundle PATH" if reads_recordings else ""
         raise InputError(
             f"nothing to look at: no vLLM answers at {LOCAL} and there is no kubeconfig; "
-            "give a URL such as http://localhost:8000, "
-            "deploy/NAME -n NAMESPACE, a --log FILE or a --bundle PATH"
+            f"give a URL such as http://localhost:8000 or deploy/NAME -n NAMESPACE{recorded}"
         ) from None
     arguments.namespace = namespace
     print(

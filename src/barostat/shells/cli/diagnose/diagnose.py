@@ -249,7 +249,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if not recorded and not live and arguments.log is None:
         from barostat.shells.cli.diagnose.default_target import fill_in
 
-        fill_in(arguments)
+        fill_in(arguments, reads_recordings=True)
     if arguments.output == "html" and arguments.watch:
         raise InputError("-o html is one page: it goes without --watch")
     if len(arguments.target) > 1 and (arguments.log is not None or arguments.pid is not None):

@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     ):
         from barostat.shells.cli.diagnose.default_target import fill_in
 
-        fill_in(arguments)
+        fill_in(arguments, reads_recordings=False)
     if arguments.interval_s is None:
         arguments.interval_s = NEXT_LOOK_S if arguments.once else INTERVAL_S
     if arguments.once or not sys.stdout.isatty():

@@ -147,8 +147,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if now.slo.ttft_s is None and now.slo.itl_s is None:
         raise InputError(
-            "say what good means: --slo-ttft-p99 S, --slo-itl-p99 S, or --limits FILE with "
-            "a service level",
+            "an SLO is needed: --slo-ttft-p99 S, --slo-itl-p99 S, or --limits FILE with an SLO",
             "tune",
         )
     if arguments.output == "args":

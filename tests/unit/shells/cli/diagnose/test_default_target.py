@@ -20,7 +20,7 @@ def test_an_engine_on_this_machine_comes_first(
 ) -> None:
     monkeypatch.setattr("barostat.io.engine_http.local_server.is_engine", lambda url: url == LOCAL)
     arguments = _asked()
-    fill_in(arguments)
+    fill_in(arguments, reads_recordings=True)
     assert arguments.target == [LOCAL]
     assert LOCAL in capsys.readouterr().err
 
@@ -34,7 +34,7 @@ def test_else_the_namespace_of_the_context(
         lambda: SimpleNamespace(namespace="inference"),
     )
     arguments = _asked()
-    fill_in(arguments)
+    fill_in(arguments, reads_recordings=True)
     assert (arguments.target, arguments.namespace) == ([], "inference")
     assert "namespace inference" in capsys.readouterr().err
 
@@ -45,5 +45,8 @@ def test_nothing_at_hand_is_told_with_what_could_be_given(monkeypatch: pytest.Mo
 
     monkeypatch.setattr("barostat.io.engine_http.local_server.is_engine", lambda _: False)
     monkeypatch.setattr("barostat.io.kubernetes.client.kubeconfig.find_access", none)
-    with pytest.raises(InputError, match="nothing to look at: no vLLM answers"):
-        fill_in(_asked())
+    with pytest.raises(InputError, match="nothing to look at: no vLLM answers") as only_live:
+        fill_in(_asked(), reads_recordings=False)
+    assert "--bundle" not in str(only_live.value)
+    with pytest.raises(InputError, match="a --log FILE or a --bundle PATH"):
+        fill_in(_asked(), reads_recordings=True)
