@@ -25,7 +25,7 @@ examples:
 
 Annotations on a workload, or on its namespace:
   barostat.dev/autonomy: observe|recommend|act     overrides --autonomy
-  barostat.dev/operator: disabled                  ignore it; on the operator's own namespace: change nothing anywhere
+  barostat.dev/operator: disabled                  ignore this workload; on the operator's own namespace: change nothing anywhere
   barostat.dev/quiet-hours: "0 2 * * * 4h"         overrides --quiet-hours
 
 One operator acts at a time (it holds a Lease); the others wait. With --shards N, operators divide the workloads among themselves.
@@ -67,7 +67,7 @@ def add_parser(verbs: Any) -> None:
     cluster.add_argument(
         "--home",
         metavar="NS",
-        help="namespace of the operator's Lease (default: the watched one, or the context's)",
+        help="namespace of the operator's Lease (default: the watched namespace, else that of the context)",
     )
     cluster.add_argument(
         "--via",
@@ -101,7 +101,7 @@ def add_parser(verbs: Any) -> None:
         "--quiet-hours",
         default="",
         metavar="CRON",
-        help="only then start remedies that restart replicas: five cron fields in UTC and a duration, e.g. '0 2 * * * 4h'",
+        help="start remedies that restart replicas only in these hours: five cron fields in UTC and a duration, e.g. '0 2 * * * 4h'",
     )
     parser.add_argument(
         "--interval",

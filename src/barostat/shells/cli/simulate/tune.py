@@ -27,7 +27,7 @@ examples (with the files of `barostat example all`):
   barostat tune --from incident.tar.gz --slo-ttft-p99 5 --lever max-num-seqs --lever watermark --lever edge-input-cap
   barostat tune --trace requests.jsonl --model-config Qwen/Qwen3-8B --gpu H100 --slo-ttft-p99 1 -o args
 
-levers: max-num-seqs (max-num-active-seqs where the version has it), max-num-batched-tokens, watermark, long-prefill-token-threshold;
+levers: max-num-seqs (max-num-active-seqs if the version has it), max-num-batched-tokens, watermark, long-prefill-token-threshold;
 on request (--lever) also max-num-queued-reqs, edge-input-cap, edge-output-cap, edge-kv-budget
 The result is then validated on requests that the search has not used. This adds at most 12 runs, 6 per lever if there are several, 60 for
 the other rows of the table, and 4 if step times are estimates. The progress line counts both.

@@ -43,8 +43,8 @@ Each --set is one candidate; all else stays as it is today. A candidate combines
   limits at the gateway      edge-input-cap=4096, edge-output-cap=512, edge-kv-budget=60000 (tokens)
   replicas                   replicas=3 or replicas=+1
   tomorrow's traffic         load=2 (twice the requests), input=3x, output=1.5x (longer prompts and outputs)
-gpu-memory-utilization, kv-cache-dtype, kv-cache-memory-bytes, tensor-parallel-size and enforce-eager change the size of the pool; model
-and card must be known.
+If gpu-memory-utilization, kv-cache-dtype, kv-cache-memory-bytes, tensor-parallel-size or enforce-eager changes, model and card must be
+known: the new size of the pool is calculated from them.
 
 exit codes, without an SLO: 0 compared. With an SLO: 0 a candidate meets it (without candidates: today's settings); 1 none does; 3 cannot
 tell. For two versions: 0 safe; 3 watch; 1 do not. Always: 1 an engine would be stuck or would not start; 2 usage error or missing data;
