@@ -105,7 +105,7 @@ def test_the_guide_says_how_many_rules_there_are() -> None:
         rules, writes, secrets = chart.granted(values)
         written = f"{writes} write" if writes else "none writes"
         read = f"{secrets} read" if secrets else "none reads"
-        said = f"{rules} rules; {written} to other objects, {read} Secrets"
+        said = f"{rules} rules; {written} to objects other than its own, {read} Secrets"
         assert said in guide, said
 
 

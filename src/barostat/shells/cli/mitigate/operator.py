@@ -79,8 +79,8 @@ def add_parser(verbs: Any) -> None:
     add_prometheus_flags(
         parser,
         selector=False,
-        title="metrics from Prometheus, Thanos, Mimir or VictoriaMetrics; engines that it has not "
-        "scraped for 35 s are asked themselves",
+        title="metrics from Prometheus, Thanos, Mimir or VictoriaMetrics, instead of scraping engines "
+        "(except those that it has not scraped for 35 s)",
     )
     policy = parser.add_argument_group("autonomy")
     levels = ("observe", "recommend", "act")
