@@ -72,7 +72,7 @@ def mend(arguments: argparse.Namespace) -> None:
         print(f"barostat: {more} likely and not certain: --fix --unsafe", file=sys.stderr)
     elif not by_file:
         print(
-            "barostat: no file is changed: no finding has a fix that can be made in its place",
+            "barostat: no file is changed: no finding has a fix that --fix can apply",
             file=sys.stderr,
         )
 

@@ -161,10 +161,7 @@ def run(arguments: argparse.Namespace) -> int:
     if told := too_long(now.settings, now.load.trace if isinstance(now.load, PartsOf) else sample):
         beyond = told.ratio > arguments.max_refused
         never = (
-            (
-                f": more than --max-refused {arguments.max_refused:g}, so no setting holds the "
-                "service level"
-            )
+            (f": more than --max-refused {arguments.max_refused:g}, so no setting meets the SLO")
             if beyond
             else ""
         )
@@ -190,7 +187,7 @@ def run(arguments: argparse.Namespace) -> int:
         shown.say(
             "stopped: this is the best so far"
             if results.stopped
-            else "confirming the winner on requests that the search has not seen"
+            else "validating the winner on requests that the search has not used"
         )
         proof = (
             None
@@ -297,7 +294,7 @@ class _Progress:
             runs = results.runs[best]
             good = sum(run.good_per_s for run in runs) / len(runs)
             if not results.score(best).holds:
-                self._best = self._best or "; nothing yet that holds the service level"
+                self._best = self._best or "; none meets the SLO yet"
             elif (
                 good > self._good
             ):  # with more runs of it an estimate may fall: what is shown only rises
