@@ -13,10 +13,10 @@ from http import HTTPStatus
 import orjson
 
 from barostat.admit.decision import Refused
-from barostat.gateway.messages.routes import WRITTEN_WHERE_ABSENT, Route
+from barostat.gateway.messages.routes import ANTHROPIC, WRITTEN_WHERE_ABSENT, Route
 from barostat.gateway.messages.shape import Shape
 
-_OPENAI = {
+_OPENAI_TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
     403: "permission_error",
@@ -30,7 +30,7 @@ _OPENAI = {
     503: "overloaded_error",
     504: "timeout_error",
 }
-_ANTHROPIC = {**_OPENAI, 413: "request_too_large", 502: "api_error", 504: "api_error"}
+_ANTHROPIC_TYPES = {**_OPENAI_TYPES, 413: "request_too_large", 502: "api_error", 504: "api_error"}
 
 
 def in_words(refused: Refused, shape: Shape | None) -> tuple[str, str | None]:
@@ -60,16 +60,16 @@ def answer(
     """The whole response. `reason`: the name of what refused it, as `code` and in a header of its
     own.
     """
-    if route in ("messages", "count_tokens"):
+    if route in ANTHROPIC:
         body = {
             "type": "error",
-            "error": {"type": _ANTHROPIC.get(status, "api_error"), "message": message},
+            "error": {"type": _ANTHROPIC_TYPES.get(status, "api_error"), "message": message},
         }
     else:
         body = {
             "error": {
                 "message": message,
-                "type": _OPENAI.get(status, "api_error"),
+                "type": _OPENAI_TYPES.get(status, "api_error"),
                 "param": parameter,
                 "code": reason,
             }

@@ -41,6 +41,8 @@ GENERATING: frozenset[Route] = frozenset(
 )
 POOLING: frozenset[Route] = frozenset({"embeddings", "score"})
 READ: frozenset[Route] = GENERATING | POOLING
+ANTHROPIC: frozenset[Route] = frozenset({"messages", "count_tokens"})
+"""Refused in the words of Anthropic's client library; all others in those of OpenAI's."""
 OUTPUT_PARAMETERS: dict[Route, tuple[str, ...]] = {
     "chat": ("max_completion_tokens", "max_tokens"),
     "batch": ("max_completion_tokens", "max_tokens"),
