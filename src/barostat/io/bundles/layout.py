@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
+from barostat.gpus import KINDS as GPU_KINDS
 from barostat.io.bundles.folder import MANIFESTS
 from barostat.platform.workloads import kinds
 
@@ -31,7 +32,6 @@ Role = Literal[
     "gateway",
     "printed",
 ]
-GPU_KINDS = ("nvidia-smi.csv", "nvidia-smi.txt", "amd-smi.json", "rocm-smi.json", "dcgm.prom")
 KINDS = {
     "Pod": "pods",
     "Event": "events",
