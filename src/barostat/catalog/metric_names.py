@@ -20,6 +20,7 @@ WAITING_BY_REASON = ("vllm:num_requests_waiting_by_reason",)
 WAITING_FOR_CAPACITY = f'{WAITING_BY_REASON[0]}{{reason="capacity"}}'
 SLEEP_STATE = ("vllm:engine_sleep_state",)
 KV_USAGE = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
+CPU_USAGE_V0 = ("vllm:cpu_cache_usage_perc",)
 PREFIX_HIT_RATE_V0 = ("vllm:gpu_prefix_cache_hit_rate",)
 CACHE_CONFIG = "vllm:cache_config_info"
 
@@ -62,7 +63,7 @@ RENAMED: dict[str, str] = {
     for old in names[1:]
 }
 """Former names, and the names that replaced them."""
-RATIOS = (*KV_USAGE, "vllm:cpu_cache_usage_perc", *PREFIX_HIT_RATE_V0)
+RATIOS = (*KV_USAGE, *CPU_USAGE_V0, *PREFIX_HIT_RATE_V0)
 """Gauges between 0 and 1, whatever their names say."""
 
 

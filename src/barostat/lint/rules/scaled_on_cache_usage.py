@@ -26,10 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barostat.catalog.metric_names import WAITING
+from barostat.catalog.metric_names import CPU_USAGE_V0, KV_USAGE, WAITING
 from barostat.lint.facts import Scene
 from barostat.lint.promql import metrics_in
 from barostat.lint.rule import Found, Rule
+
+_USAGE = tuple(name.removeprefix("vllm:") for name in (*KV_USAGE, *CPU_USAGE_V0))
+"""How the names of a cache's usage end, whatever an adapter puts before them."""
 
 
 def judge(scene: Scene) -> Iterator[Found]:
@@ -42,7 +45,7 @@ def judge(scene: Scene) -> Iterator[Found]:
         ):
             continue
         for names, place in read:
-            if any(name.endswith("cache_usage_perc") for name in names):
+            if any(name.endswith(_USAGE) for name in names):
                 yield Found(place, f"{scaler.kind} {scaler.name} scales on the cache's usage alone, which is high in a healthy engine too",
                             WAITING[0])  # fmt: skip
 
