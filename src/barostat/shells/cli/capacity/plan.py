@@ -7,7 +7,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from barostat.core.errors import InputError
-from barostat.shells.cli.capacity.plan_arguments import START_FORMATS, add_arguments
+from barostat.shells.cli.capacity.plan_arguments import (
+    START_FORMATS,
+    add_arguments,
+    refuse_other_formats,
+)
 
 if TYPE_CHECKING:
     from barostat.judge.sizing.answer import CapacityAnswer
@@ -107,6 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     _take_model(arguments)
     plan_inputs.refuse_stray_words(arguments)
+    refuse_other_formats(arguments)
     if arguments.need is not None:
         from barostat.shells.cli.capacity import plan_for
 

@@ -6,11 +6,31 @@ from __future__ import annotations
 
 import argparse
 
+from barostat.core.errors import InputError
 from barostat.shells.cli.cluster_flags import add_kubeconfig_flags
 from barostat.shells.cli.engine_options import add_engine_settings
 
 START_FORMATS = ("args", "serve", "helm", "kustomize", "compose")
-FORMATS = ("table", "json", "yaml", "md", "html", "limits", *START_FORMATS)
+_VIEWS = ("table", "json", "md", "html")
+FORMATS_OF: dict[str, tuple[str, ...]] = {
+    "": ("table", "json", "yaml", "md", "html", "limits", *START_FORMATS),
+    "--compare": _VIEWS,
+    "--for": _VIEWS,
+}
+"""What `-o` takes: for one plan, and with the argument that asks for another answer."""
+FORMATS = tuple(dict.fromkeys(name for names in FORMATS_OF.values() for name in names))
+
+
+def refuse_other_formats(arguments: argparse.Namespace) -> None:
+    """Errors: InputError for a format that this answer does not come in."""
+    asked = "--for" if arguments.need is not None else "--compare" if arguments.compare else ""
+    formats, output = FORMATS_OF[asked], arguments.output
+    if output not in formats:
+        what = {"": "a plan", "--compare": "a comparison", "--for": "the answer"}[asked]
+        raise InputError(
+            f"{what} comes as {', '.join(formats[:-1])} or {formats[-1]}, not as {output}",
+            f"{asked} -o {output}".strip(),
+        )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
