@@ -27,6 +27,7 @@ gpu: $(STAMP) ## on a machine with a card and a vLLM (VLLM=path): what bench/ an
 docs: $(STAMP) ## make the generated pages, schemas, dashboards, rules and the picture anew
 	$(BIN)/python dev/reference_pages.py
 	$(BIN)/python dev/limits_schema.py
+	$(BIN)/python dev/workload_rights.py
 	@$(BIN)/python dev/chart.py || echo "make docs: deploy/operator was not rendered (make helm)"
 	$(BIN)/python dev/dashboards/build.py
 	$(BIN)/python dev/picture.py

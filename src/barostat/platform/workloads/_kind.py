@@ -120,7 +120,7 @@ class WorkloadKind:
 
     `places`: positions of its templates, first the one whose pods serve requests. `name_label`: the
     label of its pods that holds the object's name; without one, pods are found by owner references
-    and the object's own selector. `fixed_labels`: labels of its pods that its owner requires, so
+    and the object's own selector, at `selector_path` (empty: it has none). `fixed_labels`: labels of its pods that its owner requires, so
     they cannot be removed. `other_labels`: additional labels of all its pods, if the name's label
     is a common one. `pod_suffix`: the part of a pod's name after the object's, as a regular
     expression. `source_path`: the part of the object that a change edits. `reads`: lists that
@@ -139,6 +139,7 @@ class WorkloadKind:
     rolls: Rolls = ""
     unit: Literal["replica", "group"] = "replica"
     name_label: str = ""
+    selector_path: tuple[str, ...] = ("spec", "selector")
     fixed_labels: tuple[str, ...] = ()
     other_labels: Mapping[str, str] = {}
     role_label: str = ""
@@ -229,7 +230,7 @@ class WorkloadKind:
         if self.name_label:
             wanted = {self.name_label: name, **self.other_labels}
             return ",".join(f"{key}={found}" for key, found in wanted.items())
-        return as_query(mapping(item, "spec", "selector"))
+        return as_query(mapping(item, *self.selector_path)) if self.selector_path else ""
 
     def typed(self, name: str) -> str:
         """As a person types it: `deploy/vllm`."""

@@ -15,6 +15,7 @@ class InferenceSet(WorkloadKind):
     """Found by the Workspaces that it owns."""
 
     api = Api("InferenceSet", "inferencesets", "kaito.sh", "v1alpha1")
+    selector_path = ()
     places = (Place(("spec", "template", "inference", "template")),)
     source_path = ("spec",)
     reads = ("statefulsets", "workspaces")

@@ -19,6 +19,7 @@ class NIMService(FlatKind):
     """Found by the object that it owns."""
 
     api = Api("NIMService", "nimservices", "apps.nvidia.com", "v1alpha1")
+    selector_path = ()
     words_path = ("spec", "args")
     variables_path = ("spec", "env")
     source_path = ("spec",)

@@ -14,6 +14,7 @@ class Pod(WorkloadKind):
     """Found and diagnosed."""
 
     api = Api("Pod", "pods", "", "v1", "po")
+    selector_path = ()
     places = (Place(("spec",), "pod-spec"),)
     source_path = ("spec",)
     pod_suffix = ""

@@ -28,6 +28,7 @@ class RayService(WorkloadKind):
     """A change goes into the text of `serveConfigV2`, with place and comments kept."""
 
     api = Api("RayService", "rayservices", "ray.io", "v1")
+    selector_path = ()
     places = (
         Place(_CLUSTER, role="worker", units=("replicas",), several=("template",)),
         Place((*_CONFIG, "headGroupSpec", "template"), role="head", several=_WORKERS),

@@ -23,6 +23,7 @@ class VLLMRuntime(FlatKind):
     """Found by the Deployment that it owns."""
 
     api = Api("VLLMRuntime", "vllmruntimes", "production-stack.vllm.ai", "v1alpha1", "vr")
+    selector_path = ()
     words_path = (*_CONFIG, "extraArgs")
     variables_path = (*_CONFIG, "env")
     flags = {  # noqa: RUF012 - never written
