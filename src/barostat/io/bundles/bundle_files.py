@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from barostat.core.errors import InputError
+from barostat.gpus import KINDS as GPU_KINDS
 from barostat.io.bundles import archive, folder, layout
 from barostat.io.bundles.layout import Misplaced, Place
 from barostat.io.bundles.printed import HEAD_BYTES, printed
@@ -87,7 +88,7 @@ def _loose(path: Path) -> tuple[str, Place, Reads]:
     file = path.open("rb")
     head = file.read(HEAD_BYTES)
     file.seek(0)
-    if tool := next((kind for kind in layout.GPU_KINDS if name.endswith(kind)), None):
+    if tool := next((kind for kind in GPU_KINDS if name.endswith(kind)), None):
         return (
             name,
             _as(f"gpu/{_LOOSE_REPLICA}/{name}") or Place("gpu", _LOOSE_REPLICA, at, tool),
