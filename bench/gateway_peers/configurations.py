@@ -145,7 +145,7 @@ def limits() -> str:
     spec = {
         "model": "m",
         "request": {
-            "maxInputTokens": 140000,
+            "maxInputTokens": 500000,
             "maxOutputTokens": 8192,
             "maxStreamSeconds": 600,
             "onMissingOutputLimit": "cap",

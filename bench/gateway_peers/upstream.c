@@ -66,7 +66,7 @@ static void write_texts(void) {
     answer_length = with_head(answer, sizeof answer, "application/json", body);
     models_length = with_head(models, sizeof models, "application/json",
                               "{\"object\":\"list\",\"data\":[{\"id\":\"m\",\"object\":\"model\",\"created\":1790000000,"
-                              "\"owned_by\":\"vllm\",\"root\":\"m\",\"max_model_len\":131072}]}");
+                              "\"owned_by\":\"vllm\",\"root\":\"m\",\"max_model_len\":1048576}]}");
     metrics_length = with_head(metrics, sizeof metrics, "text/plain; version=0.0.4; charset=utf-8",
                                "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0.0\n"
                                "# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting{engine=\"0\",model_name=\"m\"} 0.0\n"
