@@ -67,7 +67,7 @@ def state_for(settings: Settings, rows: Sequence[Row]) -> EventSkippingState:
             from barostat.twin.event_skipping.told_blocks import BlockLeapState
 
             return BlockLeapState(settings)
-    if settings.prefix_caching or any(group.state for group in settings.groups):
+    if settings.prefix_caching:
         from barostat.twin.event_skipping.block_groups import BlockGroups
 
         return BlockGroups(settings)
@@ -77,14 +77,16 @@ def state_for(settings: Settings, rows: Sequence[Row]) -> EventSkippingState:
 
 
 def counted_until_preempted(settings: Settings, rows: Sequence[Row]) -> bool:
-    """True if blocks of several groups need only be counted until a request is preempted: no two
-    requests share a prefix, and no state is cached.
+    """True if blocks need only be counted until a request is preempted: before that, nothing is
+    found in the prefix cache. (With local chunks alone, all that lies before the last chunk counts
+    as found.)
     """
-    return (
-        len(settings.groups) > 1
-        and not any(group.state for group in settings.groups)
-        and all(row.prompt_token_ids is None and row.hash_ids is None for row in rows)
-    )
+    return share_nothing(rows) and any(group.chunk_tokens is None for group in settings.groups)
+
+
+def share_nothing(rows: Sequence[Row]) -> bool:
+    """True if no two requests share a prefix."""
+    return all(row.prompt_token_ids is None and row.hash_ids is None for row in rows)
 
 
 def counts_say_all(settings: Settings, rows: Sequence[Row]) -> bool:
@@ -95,6 +97,4 @@ def counts_say_all(settings: Settings, rows: Sequence[Row]) -> bool:
     """
     if not settings.prefix_caching:
         return True
-    return settings.policy == "fcfs" and all(
-        row.prompt_token_ids is None and row.hash_ids is None for row in rows
-    )
+    return settings.policy == "fcfs" and share_nothing(rows)

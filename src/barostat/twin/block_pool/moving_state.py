@@ -11,6 +11,8 @@ without drafts, without checkpoints inside a chunk, and with one block size for 
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from barostat.core.units import ceil_div
 from barostat.twin.block_pool.block_pool import NULL_BLOCK, BlockPool
 from barostat.twin.request import Moving, Request
@@ -66,7 +68,18 @@ def slide(
         table[before] = NULL_BLOCK
 
 
-def chunk_end(request: Request, start: int, count: int, block_tokens: int, most_tokens: int) -> int:
+class Prompt(Protocol):
+    """A request, as far as where its chunks end depends on it."""
+
+    tokens: int
+    shared_boundary_tokens: int
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of the prompt alone."""
+
+
+def chunk_end(request: Prompt, start: int, count: int, block_tokens: int, most_tokens: int) -> int:
     """How many of `count` tokens from `start` on are computed, so that a chunk of a prompt ends
     where its state can be kept.
 

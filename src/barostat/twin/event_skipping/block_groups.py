@@ -1,5 +1,5 @@
 """The state of the fast form for several KV groups whose blocks have to be told apart: prefix
-caching, and states that are cached.
+caching.
 
 The block tables are those of the step-by-step form; a decoding request's are touched only in the
 steps in which it takes or gives back a block. The blocks that it fills meanwhile are offered to the
@@ -12,7 +12,6 @@ from barostat.core.units import ceil_div
 from barostat.twin.block_pool.block_pool import NULL_BLOCK
 from barostat.twin.block_pool.content import Contents
 from barostat.twin.block_pool.kv_cache import KvCache
-from barostat.twin.block_pool.moving_state import chunk_end
 from barostat.twin.block_pool.prefix_lookup import Hit
 from barostat.twin.event_skipping.groups import OFFER, GroupMover, GroupsState, Kind
 from barostat.twin.event_skipping.state import DECODE, FreeCount, Mover
@@ -43,7 +42,6 @@ class BlockGroups(GroupsState):
         self._contents = Contents(settings.hash_tokens)
         self._watched: set[int] = set()
         self._every_block_offered = not settings.behaviour.sparse_window_cache
-        self._state_tokens = settings.state_tokens
 
     def _new_pool(self) -> FreeCount:
         self._kv = KvCache(self.settings)
@@ -58,16 +56,6 @@ class BlockGroups(GroupsState):
         """States that were left behind in the step before can be resumed from now on."""
         self._kv.step_starts()
 
-    def chunk(self, mover: Mover, start: int, count: int) -> int:
-        """The chunk, ended where the request's state can be kept."""
-        if not self._state_tokens or count <= 0:
-            return count
-        assert isinstance(mover, BlockMover)
-        mover.request.tokens = mover.tokens
-        return chunk_end(
-            mover.request, start, count, self._state_tokens, self.settings.longest_chunk_tokens
-        )
-
     # Waiting
 
     def admission_starts(self) -> None:
@@ -80,6 +68,7 @@ class BlockGroups(GroupsState):
         assert isinstance(mover, BlockMover)
         mover.request.tokens = mover.tokens
         mover.hit = self._kv.lookup(mover.request)
+        mover.shared_boundary_tokens = mover.hit.boundary_tokens
         return mover.hit.tokens
 
     def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:

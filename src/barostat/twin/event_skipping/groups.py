@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from barostat.core.units import ceil_div
+from barostat.twin.block_pool.moving_state import chunk_end
 from barostat.twin.event_skipping.state import DECODE, EventSkippingState, FreeCount, Mover
 from barostat.twin.outcome import Life
 from barostat.twin.request import Row
@@ -33,11 +34,11 @@ Phases = dict[int, dict[int, "GroupMover"]]
 
 class GroupMover(Mover):
     """A request with blocks in several groups. `left[k]`: leading blocks that it no longer holds in
-    groups of shrinking kind k; kept by the clock once it is settled. `given`: (clock, tokens) of the
-    last step that scheduled it.
+    groups of shrinking kind k; kept by the clock once it is settled. `states`: the places in its
+    table that hold a state, until then. `given`: (clock, tokens) of the last step that scheduled it.
     """
 
-    __slots__ = ("anchor", "given", "left", "slid_clock")
+    __slots__ = ("anchor", "given", "left", "shared_boundary_tokens", "slid_clock", "states")
 
     def __init__(self, row: Row, limit: int, life: Life, kinds: int) -> None:
         super().__init__(row, limit, life)
@@ -45,6 +46,13 @@ class GroupMover(Mover):
         self.given = (-1, 0)
         self.anchor = 0
         self.slid_clock = -1
+        self.states: list[int] = []
+        self.shared_boundary_tokens = 0
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of the prompt alone."""
+        return self.prompt
 
 
 class Kind:
@@ -77,6 +85,7 @@ class GroupsState(EventSkippingState):
 
     def __init__(self, settings: Settings) -> None:
         self.wake_blocks = _NEVER
+        self._state_tokens = settings.state_tokens
         self._async = settings.async_scheduling
         behind = self._async and settings.behaviour.window_freed_when_processed
         self._behind = int(behind)
@@ -117,6 +126,14 @@ class GroupsState(EventSkippingState):
     def admission_starts(self) -> None:
         """Nothing that waits is known to need more blocks than are free."""
         self.wake_blocks = _NEVER
+
+    def chunk(self, mover: Mover, start: int, count: int) -> int:
+        """The chunk, ended where the request's state can be kept."""
+        if not self._state_tokens or count <= 0:
+            return count
+        assert isinstance(mover, GroupMover)
+        most = self.settings.longest_chunk_tokens
+        return chunk_end(mover, start, count, self._state_tokens, most)
 
     # The clock
 
@@ -299,14 +316,56 @@ class CountedGroups(GroupsState):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._caching = settings.prefix_caching
+        self._state_groups = sum(group.state == "align" for group in settings.groups)
         alike = Counter(
-            (group.block_tokens, settings.admission_cap_blocks(group)) for group in settings.groups
+            (
+                group.block_tokens,
+                1 if group.state == "align" else settings.admission_cap_blocks(group),
+            )
+            for group in settings.groups
         )
         self._caps = [(block, groups, cap) for (block, cap), groups in alike.items()]
 
     def _new_pool(self) -> FreeCount:
         self._free = _Free(self.settings.usable_blocks)
         return self._free
+
+    def chunk_need(self, mover: Mover, count: int) -> int:
+        """Return the blocks that so many more tokens of the request take, whatever it gives
+        back.
+        """
+        return self._between(mover.computed, mover.computed + count)
+
+    def _between(self, start: int, end: int) -> int:
+        """Blocks that it takes to come from `start` to `end` tokens: of a state, one at most."""
+        blocks = self._blocks(end) - self._blocks(start)
+        if self._state_groups:
+            places = ceil_div(end, self._state_tokens) - ceil_div(start, self._state_tokens)
+            blocks -= self._state_groups * max(0, places - 1)
+        return blocks
+
+    def hold_back(self, mover: Mover) -> None:
+        """The decoding request has no part in this step."""
+        computed = self.computed(mover)
+        super().hold_back(mover)
+        assert isinstance(mover, GroupMover)
+        for index, kind in enumerate(self._shrinks):
+            if kind.group.state == "align":
+                mover.states = [*range(mover.left[index], ceil_div(computed, kind.block))]
+
+    def _schedule(self, mover: GroupMover, count: int) -> None:
+        if self._state_tokens and (mover.mode is not DECODE or mover.seq in self.unsettled):
+            self._keep_state(mover, self.computed(mover) + count)
+        super()._schedule(mover, count)
+
+    def _keep_state(self, mover: GroupMover, tokens: int) -> None:
+        """The request has a place for its state after so many tokens, and none on the way there."""
+        places, states = ceil_div(tokens, self._state_tokens), mover.states
+        if not states or states[-1] < places - 1:
+            states.append(places - 1)
+        for index, kind in enumerate(self._shrinks):
+            if kind.group.state == "align":
+                mover.left[index] = places - len(states)
 
     def serve_decodes(self, need: int) -> None:
         """Give every decoding request its blocks of this step, and take back what they leave."""
@@ -335,7 +394,7 @@ class CountedGroups(GroupsState):
         if count == 1:
             need = sum([kind.count for kind in self._grows if not computed % kind.block])
         else:
-            need = self._blocks(computed + count) - self._blocks(computed)
+            need = self._between(computed, computed + count)
         if need > self._free.free:
             return False
         self._free.free -= need
@@ -354,6 +413,10 @@ class CountedGroups(GroupsState):
         left = mover.left
         for index, kind in enumerate(self._shrinks):
             blocks = kind.group.skipped_tokens(taken_in) // kind.block
+            if kind.group.state == "align":
+                kept = [place for place in mover.states if place >= blocks]
+                blocks = left[index] + len(mover.states) - len(kept)
+                mover.states = kept
             if blocks > left[index]:
                 self._free.free += kind.count * (blocks - left[index])
                 left[index] = blocks
@@ -375,7 +438,7 @@ class CountedGroups(GroupsState):
         watermark free, with room for `reserved` tokens as far as admission counts them.
         """
         assert isinstance(mover, GroupMover)
-        need = now = self._blocks(reached)
+        need = now = self._between(0, reached)
         if self.settings.reserve_full_isl:
             need = max(need, self._reserved(min(reserved, self.settings.max_model_len)))
         need += self._watermark_blocks if self.running else 0
@@ -385,6 +448,7 @@ class CountedGroups(GroupsState):
         self._free.free -= now
         self._run(mover, hit)
         mover.left = [0] * len(self._shrinks)
+        mover.states = []
         self._schedule(mover, reached - hit)
         return True
 

@@ -14,7 +14,8 @@ from tests.support.both_forms import in_closed_loop, same, workload
 from tests.unit.twin.event_skipping.test_told_blocks import shared_rows
 
 from barostat.core.units import ceil_div
-from barostat.twin.forms import state_for
+from barostat.twin.event_skipping.groups import CountedGroups, TellApartError
+from barostat.twin.forms import counted_until_preempted, state_for
 from barostat.twin.request import Row
 from barostat.twin.settings import Behaviour, KvGroup, Policy, Settings
 
@@ -92,6 +93,28 @@ def test_both_forms_come_to_the_same_in_closed_loop(first: int) -> None:
         outcome = same(seed, settings, in_closed_loop(rows, seed), state_for(settings, rows))
         finished += sum(life.finished_ns is not None for life in outcome.lives)
     assert finished > 250
+
+
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.sweep) for first in range(40, CASES, 40))]
+)
+def test_counts_are_enough_until_a_request_is_preempted(first: int) -> None:
+    counted = preempted = 0
+    for seed in range(first, first + 40):
+        settings, rows = state_case(seed) if seed % 2 else hybrid(seed)
+        settings = replace(
+            settings, kv_blocks=settings.kv_blocks * (1 + seed % 3), prefix_caching=seed % 6 > 0
+        )
+        rows = [row._replace(prompt_token_ids=None, hash_ids=None) for row in rows]
+        if not counted_until_preempted(settings, rows):
+            continue
+        try:
+            preempted += same(seed, settings, rows, CountedGroups(settings)).preemptions
+            counted += 1
+        except TellApartError:
+            assert settings.prefix_caching
+    assert counted > 20
+    assert preempted
 
 
 @pytest.mark.parametrize("seed", [35, 249])
