@@ -279,7 +279,8 @@ class Lengths:
                 one.expire()
         for leaf, age in ages:
             place = bin_of(age)
-            one_up: LengthClass | None = leaf
-            while one_up is not None:
-                one_up.live[place] = one_up.live.get(place, 0) + 1
-                one_up = one_up._parent
+            leaf.live[place] = leaf.live.get(place, 0) + 1
+        for one in (*self._leaves.values(), *self._middles.values()):
+            above = one._parent or self.root
+            for place, count in one.live.items():
+                above.live[place] = above.live.get(place, 0) + count

@@ -8,7 +8,7 @@ not taken back: a request that comes while it runs waits for the next, as in the
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from barostat.twin.event_skipping.run import EventSkippingRun
 from barostat.twin.event_skipping.state import DECODE, EventSkippingState
@@ -135,12 +135,16 @@ class FedEngine(EventSkippingRun):
             self._stride(self._until_ns)
         return len(self._outcome.load) > before
 
-    def progress(self) -> Iterator[tuple[str, int]]:
+    def progress(self) -> list[tuple[str, int]]:
         """What each running request has produced."""
-        clock = self._state.clock
-        for mover in self._state.running.values():
-            tokens = mover.base + clock + 1 if mover.mode is DECODE else mover.tokens
-            yield mover.name, max(0, tokens - mover.prompt)
+        clock = self._state.clock + 1
+        return [
+            (
+                mover.name,
+                (mover.base + clock if mover.mode is DECODE else mover.tokens) - mover.prompt,
+            )
+            for mover in self._state.running.values()
+        ]
 
     @property
     def lives(self) -> list[Life]:

