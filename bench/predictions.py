@@ -1,8 +1,8 @@
 """How early a filling pool is predicted, and how often a healthy one is: the trend over ten minutes
 of `operator/predictions.py`, on the twin with published traces.
 
-    python bench/predictions.py [TRACES] [--held 200] [--weeks 24] [--ramps 60]     TRACES: a folder with servegen_rates_10min,
-    azure2023_conv, servegen_m-large_1h and servegen_r1_1h (.csv.gz)
+    python bench/predictions.py [TRACES] [--held 200] [--weeks 24] [--ramps 60] [--seed TEXT]
+    TRACES: a folder with servegen_rates_10min, azure2023_conv, servegen_m-large_1h and servegen_r1_1h (.csv.gz)
 
 The twin has a pool that holds that many requests of the trace's kind, and a step of 0.1 s. One look every 10 s.
 
@@ -28,8 +28,8 @@ from pathlib import Path
 from statistics import fmean, quantiles
 
 from barostat.io.input_files.requests_file import read_requests
-from barostat.operator.engines import USAGE_KEPT
-from barostat.operator.predictions import pool_fills_in_s
+from barostat.operator.engines import LOOKS_KEPT
+from barostat.operator.predictions import PoolLook, pool_fills_in_s
 from barostat.twin.fed import FedEngine
 from barostat.twin.pace import EverySteps
 from barostat.twin.request import Row
@@ -82,6 +82,7 @@ class Look:
 
     at_s: float
     usage: float
+    running: int
     preemptions: int
 
 
@@ -98,20 +99,22 @@ def looks(settings: Settings, rows: Iterator[Row], until_s: float) -> Iterator[L
         until_ns = round(at_s * 1e9)
         while (due := engine.next_ns) is not None and due < until_ns and not engine.is_stuck:
             engine.advance(until_ns)
-        used, _, _, preemptions = engine.load
+        used, running, _, preemptions = engine.load
         engine.outcome.load.clear()  # weeks of steps are not kept
         engine.lives.clear()
-        yield Look(at_s, used, preemptions)
+        yield Look(at_s, used, running, preemptions)
 
 
 def told(seen: Sequence[Look]) -> list[float]:
     """When the pool is predicted to fill; once for each stretch."""
     found: list[float] = []
     last_s = -AGAIN_S
-    for end in range(USAGE_KEPT, len(seen) + 1):
+    for end in range(LOOKS_KEPT, len(seen) + 1):
         if seen[end - 1].usage >= FULL:
             continue
-        window = tuple((one.at_s, one.usage) for one in seen[end - USAGE_KEPT : end])
+        window = tuple(
+            PoolLook(one.at_s, one.usage, one.running) for one in seen[end - LOOKS_KEPT : end]
+        )
         if pool_fills_in_s(window) is None:
             continue
         if window[-1][0] - last_s > AGAIN_S:
@@ -164,7 +167,7 @@ def _row(name: str, values: Sequence[float]) -> str:
     return f"{name:34} {low:7.0f} {quantiles(values, n=2)[0]:7.0f} {high:7.0f}"
 
 
-def healthy(kinds: Sequence[Kind], folder: Path, weeks: float) -> tuple[int, int, float]:
+def healthy(kinds: Sequence[Kind], folder: Path, weeks: float, seed: str) -> tuple[int, int, float]:
     """Prints a line for each pair of rates and lengths: (false alarms, true ones, weeks)."""
     false = true = 0
     done = 0.0
@@ -175,7 +178,7 @@ def healthy(kinds: Sequence[Kind], folder: Path, weeks: float) -> tuple[int, int
     for number, (name, windows, of) in enumerate(of_all * max(1, round(weeks))):
         if done >= weeks:
             break
-        rows = healthy_rows(of, windows, f"{number}/{name}/{of.name}")
+        rows = healthy_rows(of, windows, f"{seed}{number}/{name}/{of.name}")
         seen = list(looks(of.settings, rows, (len(windows) - 1) * WINDOW_S))
         full = [one.at_s for one in seen if one.usage >= FULL]
         alarms = told(seen)
@@ -218,6 +221,7 @@ def main() -> int:
     parser.add_argument("--held", type=int, default=200)
     parser.add_argument("--weeks", type=float, default=24.0)
     parser.add_argument("--ramps", type=int, default=60)
+    parser.add_argument("--seed", default="", help="of the arrivals: other weeks")
     chosen = parser.parse_args()
     kinds = [kind(name, chosen.traces, chosen.held) for name in LENGTHS]
     leads: list[float] = []
@@ -231,7 +235,7 @@ def main() -> int:
             f"{_row('  to the first preemption', to_preempted)}   {lost} not predicted", flush=True
         )
     print(_row("all: lead to full", leads) + f"   {missed} of {told_of} not predicted\n")
-    false, true, done = healthy(kinds, chosen.traces, chosen.weeks)
+    false, true, done = healthy(kinds, chosen.traces, chosen.weeks, chosen.seed)
     print(
         f"false alarms: {false} in {done:.1f} engine-weeks ({false / max(done, 1e-9):.2f} a week); {true} came true"
     )

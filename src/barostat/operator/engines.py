@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from barostat.catalog.metric_names import RUNNING
 from barostat.core.errors import InputError, OutsideError
 from barostat.core.redaction.credentials import arguments, environment
 from barostat.core.units import many
@@ -33,7 +34,7 @@ from barostat.judge.evidence.endpoint import Endpoint, endpoints, serves
 from barostat.judge.evidence.recording import Recording, ReplicaRecording, Scrape
 from barostat.operator.glance import Glance, Usual, worse
 from barostat.operator.pages import wanted_part
-from barostat.operator.predictions import MemoryTrend, Points, pool_fills_in_s
+from barostat.operator.predictions import MemoryTrend, PoolLook, pool_fills_in_s
 from barostat.operator.prometheus_pages import PodName, PrometheusPages
 from barostat.operator.schedule import RISING_S, Schedule
 from barostat.operator.step import Key
@@ -51,7 +52,7 @@ STARTING_S = 900.0
 PROBE_AGAIN_S = 600.0
 DEEP_S = 12.0
 """For the logs and surroundings of a workload that is harmed. Detection waits for it."""
-USAGE_KEPT = 60
+LOOKS_KEPT = 60
 """Ten minutes at the usual interval."""
 MEMORY_KEPT = 288
 MEMORY_EVERY_S = 300.0
@@ -159,7 +160,7 @@ class Engine:
     scraper: Scraper
     usual: Usual = field(default_factory=Usual)
     memory: list[tuple[float, float]] = field(default_factory=list)
-    usage: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=USAGE_KEPT))
+    looks: deque[PoolLook] = field(default_factory=lambda: deque(maxlen=LOOKS_KEPT))
     failed_before: bool = False
 
     @property
@@ -186,16 +187,18 @@ class Engine:
                 self.route.seen(page.text.encode())
                 self.scraper.scrapes.append(page)
 
-    def remember_usage(self) -> None:
-        """Keep the pool's usage of the newest page, for trends over minutes."""
+    def remember_pool(self) -> None:
+        """Keep the pool's usage and the running requests of the newest page, for trends over
+        minutes.
+        """
         glance, scrapes = self.route.glance, self.scraper.scrapes
         if (
             glance is not None
             and scrapes
-            and (not self.usage or self.usage[-1][0] < scrapes[-1].at)
+            and (not self.looks or self.looks[-1].at < scrapes[-1].at)
         ):
-            engines = max(1.0, glance.engines)
-            self.usage.append((scrapes[-1].at, glance.usage / engines))
+            usage = glance.usage / max(1.0, glance.engines)
+            self.looks.append(PoolLook(scrapes[-1].at, usage, glance.get(RUNNING)))
 
     def readable(self, now: float) -> bool:
         """True where it can be judged: rates take two pages; one that fails takes none."""
@@ -385,7 +388,7 @@ class Engines:
         now = self.clock.now()
         for _, engine in running:
             engine.scraper.forget_before(now - WINDOW_S)
-            engine.remember_usage()
+            engine.remember_pool()
             failed = engine.scraper.failed
             self.failed_scrapes += bool(failed) and failed[-1][0] > now - within_s
         self.scrapes += len(asked)
@@ -424,7 +427,7 @@ class Engines:
         for engine in self.engines.values():
             if engine.due() or (
                 self.schedule.age_s(engine.key, now) > RISING_S
-                and pool_fills_in_s(tuple(engine.usage)) is not None
+                and pool_fills_in_s(tuple(engine.looks)) is not None
             ):
                 self.schedule.worsened(engine.key, now)
         return self.schedule.due(
@@ -498,9 +501,9 @@ class Engines:
             if size is not None:
                 engine.memory = [*engine.memory[-(MEMORY_KEPT - 1) :], (now, size)]
 
-    def usage(self, key: Key) -> dict[str, Points]:
-        """KV usage of the workload's replicas over the last minutes."""
-        return {engine.name: tuple(engine.usage) for engine in self.of(key)}
+    def looks(self, key: Key) -> dict[str, tuple[PoolLook, ...]]:
+        """The pools of the workload's replicas over the last minutes."""
+        return {engine.name: tuple(engine.looks) for engine in self.of(key)}
 
     def memory(self, key: Key) -> dict[str, MemoryTrend]:
         """Host memory of the workload's replicas whose limit is known."""

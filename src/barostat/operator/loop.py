@@ -288,7 +288,7 @@ class Operator:
                 examined.shown,
                 slo,
                 self.engines.memory(key),
-                self.engines.usage(key),
+                self.engines.looks(key),
             )
         kind = kind_named(key.kind)
         return TargetSeen(

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median, pstdev
+from typing import NamedTuple
 
 from barostat.core.diagnosis import ReplicaReport
 from barostat.core.limits import ServiceLevel
@@ -38,13 +39,27 @@ _SLO_SIGNALS = (("ttft_p99_s", "ttft_p99_seconds"), ("itl_p99_s", "itl_p99_secon
 
 Points = tuple[tuple[float, float], ...]
 """(unix seconds, value), the oldest first."""
+
+
+class PoolLook(NamedTuple):
+    """The pool at one look. `at`: unix seconds. `usage`: ratio of the blocks. `running`: requests."""
+
+    at: float
+    usage: float
+    running: float
+
+
 USAGE_SEEN_S = 540.0
 USAGE_HORIZON_S = 600.0
 LEAST_USAGE = 0.5
 """Below this a slope is the noise of single requests."""
 QUARTERS = 4
-SURE = 4.0
+SURE = 3.0
 """The rise has to be this many times its standard error."""
+DEMAND_SHARE = 0.5
+"""Running requests must rise by half as much as usage, relative to before: a few requests that grow
+long end by themselves.
+"""
 INDEPENDENT_S = 30.0
 """Usage at two instants closer than this is of the same requests: no two measurements."""
 
@@ -62,9 +77,9 @@ def predictions(
     windows: Mapping[str, Window],
     slo: ServiceLevel,
     memory: Mapping[str, MemoryTrend] | None = None,
-    usage: Mapping[str, Points] | None = None,
+    looks: Mapping[str, Sequence[PoolLook]] | None = None,
 ) -> tuple[Prediction, ...]:
-    """Return the predictions for the replicas of one workload, the nearest first. `usage`: of the
+    """Return the predictions for the replicas of one workload, the nearest first. `looks`: at the
     KV pool, over a longer time than the windows.
     """
     found: list[Prediction] = []
@@ -79,7 +94,7 @@ def predictions(
                 f"{seconds(coming.exhaustion_in_s)}: {coming.because}."
             )
             found.append(Prediction("PoolWillFill", sentence, coming.exhaustion_in_s))
-        elif (in_s := pool_fills_in_s((usage or {}).get(report.name, ()))) is not None:
+        elif (in_s := pool_fills_in_s((looks or {}).get(report.name, ()))) is not None:
             sentence = (
                 f"{report.name}: KV usage has risen for {seconds(USAGE_SEEN_S)}; the pool will be "
                 f"full in about {seconds(in_s)}."
@@ -93,24 +108,25 @@ def predictions(
     return tuple(sorted(found, key=lambda one: float("inf") if one.in_s is None else one.in_s))
 
 
-def pool_fills_in_s(points: Points) -> float | None:
+def pool_fills_in_s(looks: Sequence[PoolLook]) -> float | None:
     """Seconds until usage reaches 1 if it goes on rising as in the last minutes; None where it does
-    not rise for sure, or takes longer than the horizon.
+    not rise for sure, takes longer than the horizon, or rises without more running requests.
     """
-    if len(points) < 4 * QUARTERS or points[-1][0] - points[0][0] < USAGE_SEEN_S:
+    if len(looks) < 4 * QUARTERS or looks[-1].at - looks[0].at < USAGE_SEEN_S:
         return None
-    size = len(points) // QUARTERS
-    parts = [
-        points[at : at + size] for at in range(len(points) - QUARTERS * size, len(points), size)
-    ]
-    means = [fmean(value for _, value in part) for part in parts]
+    size = len(looks) // QUARTERS
+    parts = [looks[at : at + size] for at in range(len(looks) - QUARTERS * size, len(looks), size)]
+    means = [fmean(one.usage for one in part) for part in parts]
     if means[-1] < LEAST_USAGE or any(after <= before for before, after in pairwise(means)):
         return None
-    apart_s = parts[1][0][0] - parts[0][0][0]
+    apart_s = parts[1][0].at - parts[0][0].at
     independent = max(1.0, apart_s / INDEPENDENT_S)
-    error = fmean(pstdev([value for _, value in part]) for part in parts) * (2 / independent) ** 0.5
+    error = fmean(pstdev([one.usage for one in part]) for part in parts) * (2 / independent) ** 0.5
     rise = means[-1] - means[0]
     if rise < SURE * error:
+        return None
+    before, after = (fmean(one.running for one in part) for part in (parts[0], parts[-1]))
+    if (after - before) * means[0] < DEMAND_SHARE * rise * before:
         return None
     in_s = (1.0 - means[-1]) / (rise / ((QUARTERS - 1) * apart_s)) - apart_s / 2
     return max(0.0, in_s) if in_s <= USAGE_HORIZON_S else None

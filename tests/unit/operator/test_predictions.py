@@ -9,7 +9,7 @@ from barostat.catalog.signals import signal
 from barostat.core.limits import ServiceLevel
 from barostat.core.window import Window
 from barostat.judge.diagnosis.diagnose import judge_window
-from barostat.operator.predictions import MemoryTrend, pool_fills_in_s, predictions
+from barostat.operator.predictions import MemoryTrend, PoolLook, pool_fills_in_s, predictions
 from barostat.operator.step import Prediction
 
 END = 1000.0
@@ -86,11 +86,16 @@ def test_host_memory_that_leaks_and_memory_that_is_freed_again() -> None:
 
 
 def test_a_pool_that_fills_over_minutes_is_told_before_it_is_full() -> None:
-    def at_rate(rise_per_s: float, noise: float = 0.01) -> float | None:
-        points = tuple(
-            (at, 0.4 + rise_per_s * at + noise * math.sin(at)) for at in range(0, 600, 10)
+    def at_rate(rise_per_s: float, noise: float = 0.01, more_running: bool = True) -> float | None:
+        def usage(at: float) -> float:
+            return 0.4 + rise_per_s * at + noise * math.sin(at)
+
+        return pool_fills_in_s(
+            [
+                PoolLook(at, usage(at), 100 * usage(at) if more_running else 40)
+                for at in range(0, 600, 10)
+            ]
         )
-        return pool_fills_in_s(points)
 
     found = at_rate(0.0007)
     assert found is not None
@@ -99,4 +104,6 @@ def test_a_pool_that_fills_over_minutes_is_told_before_it_is_full() -> None:
     assert at_rate(-0.0005) is None
     assert at_rate(0.0003) is None  # more than ten minutes away
     assert at_rate(0.0007, noise=0.4) is None  # it scatters as much as it rises
-    assert pool_fills_in_s(tuple((at, 0.4 + 0.001 * at) for at in range(0, 300, 10))) is None
+    assert at_rate(0.0007, more_running=False) is None  # a few that grow long
+    short = [PoolLook(at, 0.4 + 0.001 * at, 40 + at) for at in range(0, 300, 10)]
+    assert pool_fills_in_s(short) is None
