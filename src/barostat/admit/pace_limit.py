@@ -1,14 +1,14 @@
-"""How many sequences may run on a replica while its tokens come as fast as is promised: learned
-from the pace that the engine tells.
+"""Limit on the sequences that run on a replica, so that it keeps the promised time between tokens
+(ITL). It is learned from the ITL that the engine reports.
 
-A step takes longer the more it decodes, so an engine whose pool holds many can be too slow for what
-is promised long before its pool is full. Nothing is reckoned of steps here: where tokens come too
-slowly in two looks in a row, fewer may run, in proportion; where they come well in time and the
-limit is what holds, more may. What is promised of the slowest of a hundred gaps is asked of their
-mean, which is no longer: so it is only held to what breaks the promise for certain.
+A step takes longer the more sequences it decodes, so an engine with a large pool can miss its SLO
+long before the pool is full. No step time is modelled here: if the mean ITL is too high in two
+observations in a row, the limit falls in proportion; if it is well below the target and the limit
+binds, the limit rises. The SLO is a 99th percentile and only the mean is measured; a mean above the
+SLO is a certain violation.
 
-An engine that is hardly quicker with fewer is slow for another reason, or promised more than it
-can: the limit is given up, for minutes, since it would only refuse.
+If fewer sequences hardly speed the engine up, it is slow for another reason or the SLO is out of
+reach. The limit is then lifted for some minutes, because it would only reject requests.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ _AIM, _TOO_SLOW, _IN_TIME = (
 )  # of the promised gap: what is aimed at, above which fewer may run, below which more
 _MOST_AT_ONCE = 0.5
 _FASTEST_GROWTH = 1.25
-_WORTH = 0.2  # of what ran less, by how much less a token takes: below, fewer are no help
+_WORTH = 0.2  # least relative speed-up per relative cut; below this, running fewer does not help
 _GIVEN_UP_LOOKS = 300
-_FORGOTTEN = 0.99  # of the highest number that ran, with each look
+_FORGOTTEN = 0.99  # decay per observation of the highest number that ran
 
 
 class PaceLimit:
-    """Of one replica. Mutable. `most`: sequences that may run, None while nothing holds them."""
+    """Limit of one replica. Mutable. `most`: sequences that may run; None: no limit."""
 
     __slots__ = ("_before_s", "_first", "_given_up", "_highest", "most")
 
     def __init__(self) -> None:
         self.most: int | None = None
-        self._first = (0, 0.0)  # what ran before the first cut, and how long a token took
+        self._first = (0, 0.0)  # sequences running before the first cut, and their ITL
         self._given_up = 0
         self._highest = 0.0
         self._before_s = 0.0
 
     def look(self, token_s: float | None, running: int, itl_s: float | None) -> None:
-        """The mean gap between tokens since the last look (None: no token came), what runs now, and
-        what is promised of a gap.
+        """Update the limit. `token_s`: mean ITL since the last call (None: no token came);
+        `running`: sequences that run now; `itl_s`: the promised ITL (None: no promise, no limit).
         """
         before_s, self._before_s = self._before_s, token_s or 0.0
         self._given_up = max(0, self._given_up - 1)
@@ -64,7 +64,7 @@ class PaceLimit:
         if self.most is None:
             self._first = (running, token_s)
         elif running > self.most:
-            return  # what is too many is still ending
+            return  # sequences above the limit are still finishing
         fewer = 1.0 - running / self._first[0]
         if fewer > 0.0 and 1.0 - token_s / self._first[1] < _WORTH * fewer:
             self.most, self._given_up = None, _GIVEN_UP_LOOKS

@@ -11,29 +11,30 @@ from typing import Literal
 from barostat.alerts.terms import Terms
 
 Severity = Literal["critical", "warning"]
-"""critical: requests suffer now, a person is woken. warning: somebody looks in working hours."""
+"""critical: requests fail or are too slow now, page someone. warning: look at it in working hours.
+"""
 Part = Literal["engine", "slo", "gateway", "pod", "card"]
-"""Where the series come from: vLLM's own metrics, latencies promised, barostat's gateway,
-kube-state-metrics, the cards' exporter.
+"""Source of the series: vLLM's metrics, the latency SLO, Barostat's gateway, kube-state-metrics,
+the GPU exporter.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """An alert that cannot be made; `why` says what is missing."""
+    """An alert that cannot be generated; `why` names what is missing."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert.
+    """An alert rule.
 
-    `found`: what the person reads first, as a template of Prometheus. `holds_s`: how long the
-    expression has to be true (`for`). `within_s`: the latest after its incident has begun that it
-    fires, windows included. `then`: the command to run next (`{target}`: the place, `{fleet}`: all
-    of them, `{limits}`: the limits file); empty: `diagnose` at the place. `hides`: alerts that are
-    this one's consequences.
+    `found`: the summary, as a Prometheus template. `holds_s`: how long the expression must be true
+    (`for`). `within_s`: longest time from the start of an incident until the alert fires, range
+    windows included. `then`: the command to run next (`{target}`: the affected engine, `{fleet}`:
+    all engines, `{limits}`: the limits file); empty: `barostat diagnose` on the target. `hides`:
+    alerts that are consequences of this one and are inhibited while it fires.
     """
 
     name: str
@@ -53,13 +54,13 @@ PLACE = (
     "$labels.instance }}http://{{ $labels.instance }}"
     "{{ else }}-A{{ end }}"
 )
-"""Where an alert's labels point, as `barostat diagnose` takes it."""
+"""The engine in an alert's labels, as a target of `barostat diagnose`."""
 WHERE = "{{ or $labels.pod $labels.instance $labels.model_name }}"
-"""The same for a person."""
+"""The same engine, as shown to a person."""
 
 
 def next_command(alert: Alert, terms: Terms) -> str:
-    """The command that a person runs next."""
+    """Return the command that a person runs next, with its target filled in."""
     namespace = terms.labels.get("namespace", "~")
     fleet = terms.target or ("-A" if namespace.startswith("~") else f"-n {namespace}")
     return (alert.then or "barostat diagnose {target}").format(

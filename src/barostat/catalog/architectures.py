@@ -15,8 +15,8 @@ Family = Literal[
     "minimax-m3", "mimo-v2", "step3p5", "mllama", "whisper", "layer-types", "searched",
 ]  # fmt: skip
 
-# Families by architecture; everything in PLAIN is the plain decoder: one attention layer per
-# transformer layer, all alike.
+# KV layout by architecture. Architectures in PLAIN have one attention layer per transformer layer,
+# all identical.
 FAMILIES: dict[str, Family] = {
     **dict.fromkeys(("Gemma2ForCausalLM",), "gemma2"),
     **dict.fromkeys(("Gemma3ForCausalLM", "Gemma3ForConditionalGeneration", "Gemma3TextModel"), "gemma3"),
@@ -95,8 +95,8 @@ PLAIN = frozenset(
     """.split()  # noqa: SIM905
 )
 
-# Where a config.json names no architecture (a dictionary out of somebody's code): what its
-# model_type says.
+# Architecture by model_type, for a configuration without `architectures` (a dictionary from the
+# user's code).
 BY_MODEL_TYPE: dict[str, str] = {
     "llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM", "mixtral": "MixtralForCausalLM", "qwen2": "Qwen2ForCausalLM",
     "qwen2_moe": "Qwen2MoeForCausalLM", "qwen3": "Qwen3ForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM",
@@ -113,5 +113,5 @@ BY_MODEL_TYPE: dict[str, str] = {
 
 
 def family_of(architecture: str) -> Family | None:
-    """The layout of the architecture's cache, or None for one that is not known."""
+    """Return the KV cache layout of an architecture; None if it is unknown."""
     return "plain" if architecture in PLAIN else FAMILIES.get(architecture)

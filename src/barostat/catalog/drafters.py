@@ -1,5 +1,5 @@
-"""Published block drafters (DFlash): the layers that they add to their target's KV pool, where no
-config.json of the drafter is given.
+"""Published block drafters (DFlash): the layers that they add to their target's KV pool. Used if
+the drafter's config.json is not given.
 
 Source: the drafters' model cards and configurations (z-lab), start-up logs of
 vllm-project/vllm#46462 and noonghunna/club-3090#46.
@@ -14,8 +14,8 @@ from barostat.catalog.models import base_name
 
 @dataclass(frozen=True, slots=True)
 class PublishedDrafter:
-    """One drafter. `targets`: base names of the models that it drafts for. `config`: the fields
-    that size its memory.
+    """A drafter. `targets`: base names of the models that it drafts for. `config`: the config.json
+    fields that determine its memory.
     """
 
     name: str
@@ -48,13 +48,13 @@ DRAFTERS = (
     PublishedDrafter("z-lab/Qwen3.5-27B-DFlash", ("qwen3.5-27b",), _dflash(5, 5120, 32, 8, 17408, ("full_attention",) * 5, 248_320)),
 )  # fmt: skip
 
-# Drafts per step in public launch lines of DFlash: 5, 5, 7, 7, 7, 9, 15. The engine wants the
-# number; the median where a record has none.
+# Used if the number of drafts per step is unknown: the median of public DFlash launch commands (5,
+# 5, 7, 7, 7, 9, 15).
 DFLASH_USUAL_DRAFTS = 7
 
 
 def published_drafter(target: str, method: str) -> PublishedDrafter | None:
-    """The drafter that this method uses with this model, None where none is on record."""
+    """Return the published drafter for this target model and method; None if there is none."""
     if method != "dflash":
         return None
     base = base_name(target)

@@ -362,7 +362,8 @@ _ALL: list[SignalKind] = [
         log_engine_dead="the engine core ended or failed to start",
         log_preempted_v0="sequence groups preempted (V0 warns at every 50th)",
         log_swap_exhausted="no swap space left for preempted groups: the V0 engine aborts",
-        log_start_unfinished="the log stops in the midst of a start, without an error (detail: its last line)",
+        log_start_unfinished="the log stops during start-up, without an error (detail: its last "
+        "line)",
         log_preemptions="preemptions that the statistics lines count within the window",
         log_fd_limit="the limit on open files could not be raised, or was reached",
         log_unclassified_error=(

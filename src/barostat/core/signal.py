@@ -1,4 +1,4 @@
-"""A signal: something measured, with its times and its source; and what reading one can answer."""
+"""Signals: measured quantities over time, with their source; and the outcomes of reading one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Signal:
     source: str
     stale_after_s: float
     detail: str = ""
-    """What goes with the last point and is no number: a log line, a reason, a list of names."""
+    """Text that belongs to the last point: a log line, a reason, a list of names."""
 
     @property
     def at(self) -> float:
@@ -132,7 +132,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """The signal is there and young enough to judge by."""
+    """The signal exists and is recent enough to judge by."""
 
     signal: Signal
     age_s: float
@@ -140,7 +140,7 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """The signal is there, but its last point is older than its limit, or lies in the future."""
+    """The signal exists, but its last point is older than the age limit or lies in the future."""
 
     signal: Signal
     age_s: float
@@ -161,7 +161,7 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Nothing of that name was measured."""
+    """No signal of that name was measured."""
 
     name: str
 

@@ -63,7 +63,7 @@ def judge(symptom: Symptom, window: Window) -> Verdict:
         isinstance(window.read(name), Fresh) for name in symptom.needs_any
     ):
         absent.extend(symptom.needs_any)
-        reasons.append("none of " + ", ".join(symptom.needs_any) + " was measured lately")
+        reasons.append("none of " + ", ".join(symptom.needs_any) + " was measured recently")
     if absent:
         return Unknown("; ".join(reasons), missing=tuple(absent))
     try:

@@ -1,7 +1,7 @@
-"""Where the pure decision (`admit`) meets the running gateway: asks, queue, returns, and the
-engines that are in rotation.
+"""Connects the pure admission decision (`admit`) to the running gateway: requests, the queue,
+returned reservations, and the engines in rotation.
 
-The ledger belongs to this desk. Every reservation number that is given out comes back exactly once,
+The desk owns the ledger. Every reservation number that it gives out comes back exactly once,
 through `returned`.
 """
 
@@ -36,31 +36,31 @@ if TYPE_CHECKING:
     from barostat.gateway.replica import Replica, Standing
 
 _POLICIES: dict[str, FailurePolicy] = dict.fromkeys(FAILURE_POLICIES, "closed")
-"""What happens while a limit's state cannot be had and the file does not say."""
+"""Failure policies by limit, used for limits that the file does not name."""
 _ABSURD_TOKENS = 1 << 22
-"""No engine takes so many tokens in one sequence."""
+"""Token counts above this are implausible: no engine accepts such a sequence."""
 _HEARD_AT_ONCE = 256
-"""Streams of which a tick hears how far they are: up to 2,048 of them once a second, fewer more
-often.
+"""Streams whose progress one tick samples. Up to 2,048 streams are sampled once a second, fewer
+streams more often.
 """
 
 
 def _is_owed(one: Asking, shape: Shape) -> bool:
-    """No token has come of it, and it is the engine's core that it waits for: no picture to be
-    fetched first, no tool of the engine's.
+    """True if the request has no token yet and waits for the engine's core, not for media to be
+    fetched or a tool to run.
     """
     waits_for_more = shape.media or (shape.tools and shape.route == "responses")
     return not waits_for_more and one.unanswered
 
 
 class EnginesOfModel:
-    """What is known of the engines that serve one model, reckoned once for all that ask for it: of
-    all but those that are `elsewhere`.
+    """Facts about the engines that serve one model, computed once for all its requests. Engines in
+    `elsewhere` serve other models.
 
-    `has_a_pool`: one of them has told its pool. `counts`: of their inputs.
-    `taken`: tokens of one sequence that each takes, of those that say it. `longest`: tokens of the
-    longest input that could be allowed, the limit or what they take; `capped`: the same without an
-    output limit, with room for the one that is written.
+    `has_a_pool`: at least one has reported its pool. `counts`: token counts of their inputs.
+    `taken`: context length of each engine that reports one, in tokens. `longest`: longest input
+    that can be allowed, in tokens (the limit or the context); `capped`: the same for a request
+    without an output limit, with room for the cap that the gateway writes.
     """
 
     __slots__ = ("capped", "counts", "has_a_pool", "longest", "taken")
@@ -92,11 +92,11 @@ class EnginesOfModel:
 
 
 class Desk:
-    """The ledger, who waits on it (`waiting`) and who was admitted (`running`). `rules`: of the
-    limits in force.
+    """The ledger, queued requests (`waiting`) and admitted requests (`running`), by reservation
+    number. `rules`: from the limits in force.
 
-    `soon`: does something when what is being done now is done. `told`: hears how an engine stood
-    before, when it stands differently.
+    `soon`: schedules a callback after the current one. `told`: called with an engine and its former
+    standing whenever its standing changes.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Desk:
         self.adopt(limits)
 
     def adopt(self, limits: ServingLimits) -> None:
-        """These limits are in force from now on."""
+        """Put these limits into force."""
         self.limits = limits
         self.rules: Rules = rules_of(limits)
         gate.adopted(self.ledger, self.rules, self.clock())
@@ -144,14 +144,14 @@ class Desk:
         }
 
     def opens(self, limit: str) -> bool:
-        """Requests pass while that limit's state cannot be had."""
+        """True if requests pass while the state of this limit is unavailable."""
         return self._policies.get(limit, "closed") == "open"
 
     # -- requests
 
     def ask(self, exchange: Asking, shape: Shape, exact_tokens: int | None = None) -> Decision:
-        """What becomes of the request now; what it will hold is known exactly, or as well as it is
-        without a count.
+        """Decide on a request: admit, queue or refuse it. `exact_tokens`: its input as counted by
+        an engine; None: bounded from its text.
         """
         now = self.clock()
         engines = self.engines_of(shape)
@@ -220,8 +220,8 @@ class Desk:
         return decision
 
     def longest_taken(self, shape: Shape) -> int | None:
-        """Tokens of an input to which every engine that serves it cuts one that is to be cut; None
-        where they do not say.
+        """Truncation length, in tokens, common to all engines that serve the model; None if no
+        engine reports its context.
         """
         taken = self.engines_of(shape).taken
         if not taken:
@@ -229,13 +229,13 @@ class Desk:
         return min(taken) - (max(1, shape.least_output_tokens) if shape.route in GENERATING else 0)
 
     def longest_input(self, shape: Shape) -> int | None:
-        """Tokens of the longest input that could be allowed: the limit, or what the engines that
-        serve it take.
+        """Longest input that can be allowed, in tokens: the limit, or the context of the engines
+        that serve the model.
         """
         return self.engines_of(shape).longest
 
     def counted(self, shape: Shape, input_tokens: int, served_by: str = "") -> None:
-        """An engine has told how many tokens this input was."""
+        """Learn from an engine's count of the tokens in this input."""
         replica = self.ledger.replicas.get(served_by)
         counts = (
             self.engines_of(shape).counts
@@ -246,8 +246,8 @@ class Desk:
             self.bound_exceeded += 1
 
     def believed(self, exchange: Asking, usage: Usage) -> Usage:
-        """Return the usage without counts that cannot be: more than the engine's context takes, or
-        more output than the request may have.
+        """Return the usage without impossible counts: more than the engine's context, or more
+        output than the request is allowed.
         """
         shape, held = exchange.shape, self.ledger.reservations.get(exchange.reservation)
         if shape is None:
@@ -266,15 +266,16 @@ class Desk:
         return Usage(seen, made)
 
     def _in_shadow(self, request: AskedRequest, reason: str, reservation: int) -> Decision:
-        """What would have been refused or held back passes, outside the account."""
+        """Pass a request that would have been refused or queued, without accounting for it."""
         self.metrics.would_refuse(reason)
         if reservation:
             gate.returned(self.ledger, reservation, self.clock(), "unsent")
         return self._passed(request)
 
     def _unaccounted(self, request: AskedRequest) -> Decision:
-        """Decide while no engine has told the size of its pool: the account cannot be kept, the
-        limits of one request can. What decodes nothing holds nothing, and some engines have no pool.
+        """Decide while no engine has reported its pool size. Per-request limits are enforced; KV
+        usage cannot be accounted. Requests that decode nothing pass: they hold no KV cache, and
+        some engines have no pool.
         """
         at_sight = refused_at_sight(request, self.rules, None)
         if at_sight is not None:
@@ -297,19 +298,19 @@ class Desk:
         return Admitted(0, replica.name, None, False)
 
     def count(self, exchange: Asking) -> None:
-        """The request's input is counted exactly, then it is decided on again."""
+        """Have the request's input counted exactly; the request is then decided on again."""
         assert self.counter is not None
         self.counter(exchange)
 
     def produced(self, exchange: Asking) -> None:
-        """What the request has been answered so far is known to the forecast."""
+        """Report the request's output so far to the forecast."""
         shape = exchange.shape
         assert shape is not None
         each = exchange.produced // max(1, shape.sequences)
         gate.produced(self.ledger, exchange.reservation, each, self.clock())
 
     def returned(self, exchange: Asking, ended: Ended, usage: Usage) -> None:
-        """The reservation has come back; what that makes room for has its turn."""
+        """Return the reservation and admit queued requests that now fit."""
         number, exchange.reservation = exchange.reservation, 0
         self.waiting.pop(number, None)
         self.running.pop(number, None)
@@ -323,8 +324,8 @@ class Desk:
             self._follow(gate.due(self.ledger, self.rules, now))
 
     def tick(self, now: float) -> None:
-        """It is heard how far streams are; who waited for too long is told so; who fits by now has
-        its turn.
+        """Sample stream progress, expire requests that queued for too long, and admit queued
+        requests that now fit.
         """
         self._hear()
         for replica in self.replicas.values():
@@ -333,8 +334,8 @@ class Desk:
             self._follow(gate.due(self.ledger, self.rules, self.clock()))
 
     def _hear(self) -> None:
-        """What streams have produced is known to the forecast: what is a second old is far off at a
-        quick engine.
+        """Report the progress of the next streams to the forecast. On a fast engine, progress that
+        is a second old is far off.
         """
         heard = tuple(islice(self._to_hear, _HEARD_AT_ONCE))
         for exchange in heard:
@@ -355,7 +356,7 @@ class Desk:
     # -- engines
 
     def any_replica(self, not_on: Sequence[str]) -> Replica | None:
-        """The one in rotation with the fewest requests, None where there is none."""
+        """Return the replica in rotation with the fewest requests; None if there is none."""
         best: Replica | None = None
         for replica in self.replicas.values():
             if (
@@ -367,8 +368,8 @@ class Desk:
         return best
 
     def could_be_elsewhere(self, replica: Replica, since: float) -> bool:
-        """It owes a request that it was given since then its first token, and there is another
-        engine that could have it.
+        """True if a request sent to the replica after `since` still has no first token and another
+        engine could serve it.
         """
         return any(
             one.served_by == replica.name
@@ -380,11 +381,11 @@ class Desk:
         )
 
     def not_serving(self, shape: Shape) -> tuple[str, ...]:
-        """The replicas that say what they serve, and not its model, while another does."""
+        """Replicas that serve other models, if at least one engine reports this model."""
         return self._elsewhere.get(shape.model, ())
 
     def engines_of(self, shape: Shape) -> EnginesOfModel:
-        """What is known of the engines that serve its model."""
+        """Facts about the engines that serve the request's model."""
         elsewhere = self.not_serving(shape)
         model = shape.model if elsewhere else None
         found = self._of_models.get(model)
@@ -396,8 +397,8 @@ class Desk:
         return found
 
     def _sizes_of(self, model: str | None, elsewhere: Sequence[str]) -> InputSizes:
-        """What is learned of the engines that serve it; of those of one model that have not told a
-        pool, while another is served.
+        """Input sizes learned from the engines that serve the model. Engines without a known pool
+        share one record per model.
         """
         learned = self.ledger.learned_of(self.pools.keys() - set(elsewhere))
         if learned is not None:
@@ -409,14 +410,14 @@ class Desk:
         )
 
     def _not_on(self, exchange: Asking, shape: Shape) -> tuple[str, ...]:
-        """The replicas that it may not go to: those that have failed for it, and those that do not
-        serve its model.
+        """Replicas that the request must not be sent to: those that failed it, and those that serve
+        other models.
         """
         elsewhere = self.not_serving(shape)
         return (*exchange.not_on, *elsewhere) if exchange.not_on else elsewhere
 
     def has_others(self, tried: Sequence[str], shape: Shape | None) -> bool:
-        """It may go to a replica that is not among those tried."""
+        """True if the request could go to a replica that was not tried yet."""
         return bool(
             self.replicas.keys()
             - set(tried)
@@ -424,7 +425,7 @@ class Desk:
         )
 
     def serves(self, replica: Replica, served: Served) -> None:
-        """An engine has told which models it serves."""
+        """Record which models an engine serves."""
         if served != replica.served:
             replica.served = served
             self._look_at_served()
@@ -448,18 +449,18 @@ class Desk:
         self._names = names if len(names) > 1 else frozenset()
 
     def _class_of(self, shape: Shape) -> str:
-        """What tells lengths apart beside tenant and route: the model where engines name several
-        (adapters write as they were taught), and whether tools are brought.
+        """Key that separates length statistics beside tenant and route: the model, if engines serve
+        several (adapters differ in output length), and whether the request has tools.
         """
         model = shape.model if shape.model in self._names else ""
         return f"{model} tools".lstrip() if shape.tools else model
 
     def unreachable(self, replica: Replica) -> None:
-        """It took no connection: out of rotation until it answers again."""
+        """Take a replica that refused a connection out of rotation until it answers again."""
         self.stands(replica, "unreachable")
 
     def stands(self, replica: Replica, standing: Standing) -> None:
-        """How the replica is, from now on."""
+        """Set the replica's standing and notify `told`."""
         if standing == replica.standing or replica.standing == "leaving":
             return
         before, replica.standing = replica.standing, standing
@@ -470,16 +471,16 @@ class Desk:
             self.told(replica, before)
 
     def joins(self, replica: Replica) -> None:
-        """An engine more: in rotation once it has answered."""
+        """Add an engine; it enters rotation once it answers."""
         self.replicas[replica.name] = replica
 
     def comes_back(self, replica: Replica) -> None:
-        """One that was leaving stays: in rotation once it has answered again."""
+        """Keep an engine that was leaving; it enters rotation once it answers again."""
         replica.standing = "unknown"
         self.metrics.count("replica_changes_total", replica=replica.name, to="unknown")
 
     def leaves(self, replica: Replica) -> None:
-        """The engine is no more; nothing is under way on it."""
+        """Remove an engine. No request may be in flight on it."""
         self.replicas.pop(replica.name, None)
         if self.pools.pop(replica.name, None) is not None:
             gate.gone(self.ledger, replica.name, self.clock())
@@ -487,8 +488,8 @@ class Desk:
         replica.close()
 
     def has_pool(self, replica: Replica, pool: Pool) -> None:
-        """An engine has told the size of its pool: from now on what it holds is accounted for. One
-        that has left meanwhile is not.
+        """Record an engine's pool size and account for its KV usage from now on. Ignored if the
+        engine has left.
         """
         if self.replicas.get(replica.name) is not replica or replica.standing == "leaving":
             return
@@ -498,6 +499,6 @@ class Desk:
             self._look_at_served()
 
     def observed(self, replica: Replica, seen: Observation) -> None:
-        """An engine has told how full it is."""
+        """Record how full an engine's pool is."""
         if replica.name in self.pools:
             gate.observed(self.ledger, replica.name, seen, self.clock())

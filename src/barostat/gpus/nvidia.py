@@ -1,4 +1,4 @@
-"""`nvidia-smi --query-gpu=... --format=csv`, in any set and order of columns, with or without a
+"""Reads `nvidia-smi --query-gpu=... --format=csv` with any columns in any order, with or without
 header and units.
 
 Source: nvidia-smi manual and `--help-query-gpu`, R470 to R590; the runbook's own query.
@@ -30,8 +30,7 @@ RUNBOOK_COLUMNS = (
     "temperature.gpu",
     "ecc.errors.uncorrected.volatile.total",
 )
-"""The columns of the runbook's pre-check, in its order: what a table without a header is most
-likely to be.
+"""Columns of the runbook's pre-check, in order: the most likely layout of a table without a header.
 """
 OWN_COLUMNS = (
     *(
@@ -47,7 +46,7 @@ OWN_COLUMNS = (
     ),
     *("ecc.errors.uncorrected.volatile.total", "ecc.errors.corrected.volatile.total"),
 )
-"""What we ask for ourselves."""
+"""Columns that Barostat queries itself."""
 
 _HEADER_CELL = re.compile(r"^([a-z_]+(?:[.][a-z_0-9]+)*)(?:\s*\[[^\]]*\])?$")
 _BARE_FIELDS = {
@@ -88,15 +87,13 @@ _TOOL_FAILED = re.compile(
 
 
 def tool_failure(line: str) -> str:
-    """The line as a problem if it is nvidia-smi saying that it could not look, else an empty
-    text.
-    """
-    return f"nvidia-smi could not look: {line.strip()[:200]}" if _TOOL_FAILED.search(line) else ""
+    """Return the line as a problem if it is an error message of nvidia-smi, else an empty string."""
+    return f"nvidia-smi failed: {line.strip()[:200]}" if _TOOL_FAILED.search(line) else ""
 
 
 def lost_card(line: str, index: int) -> Card | None:
-    """The card that a line of nvidia-smi gives up on (lost from the bus, no handle), or None for
-    any other line.
+    """Return the card that an error line reports as lost (off the bus, no handle); None for any
+    other line.
     """
     if not _LOST.search(line) or line.lstrip().startswith("|"):
         return None
@@ -105,16 +102,16 @@ def lost_card(line: str, index: int) -> Card | None:
 
 
 MOST_PROBLEMS = 100
-"""Lines that cannot be read until the rest is given up."""
+"""Unreadable lines after which the rest of the text is skipped."""
 MOST_CELLS = 512
 """Cells read per line; nvidia-smi has fewer than two hundred fields."""
 
 
 def read_query(text: str) -> GpuOutput:
-    """The cards of a query's CSV. Several tables in one text (a compute-apps query after the GPU
-    query, a loop) are read in turn.
+    """Parse the CSV of a query into cards. The text may hold several tables (a compute-apps query
+    after the GPU query, a loop).
 
-    Errors: none; what cannot be read is a sentence in `problems`.
+    Errors: none; each unreadable line adds a sentence to `problems`.
     """
     cards: dict[int, Card] = {}
     processes: list[tuple[str, CardProcess]] = []
@@ -156,8 +153,8 @@ def read_query(text: str) -> GpuOutput:
             continue
         if len(known) != len(cells):
             problems.append(
-                f"a line of the nvidia-smi query has {len(cells)} cells where its header "
-                f"has {len(known)}"
+                f"a line of the nvidia-smi query has {len(cells)} cells, its header has "
+                f"{len(known)}"
             )
             continue
         fields = dict(zip(known, cells, strict=True))
@@ -171,7 +168,7 @@ def read_query(text: str) -> GpuOutput:
 
 
 def _header(cells: Sequence[str]) -> tuple[str, ...] | None:
-    """The field names if the cells are a header, else None."""
+    """Return the field names if the cells are a header, else None."""
     names = [match[1] for cell in cells if (match := _HEADER_CELL.match(cell))]
     if len(names) != len(cells) or not any("." in name or name in _BARE_FIELDS for name in names):
         return None
@@ -184,10 +181,10 @@ def _canonical(name: str) -> str:
 
 
 def guess_columns(cells: Sequence[str]) -> tuple[str, ...] | None:
-    """The columns of a row without a header, or None where a guess would not be safe.
+    """Guess the columns of a row without a header; None if a guess would not be safe.
 
-    The runbook's order is tried first, also with utilisation after it and an index before it, then
-    OWN_COLUMNS. Any other is guessed only from cells that carry their unit: two amounts of memory
+    Tried first: the runbook's order, also with a leading index or a trailing utilisation, then
+    OWN_COLUMNS. Any other order is guessed only from cells with a unit: two amounts of memory
     (used, then total), a percentage, a mask, watts.
     """
     runbook = (

@@ -43,7 +43,7 @@ def read_table(text: str) -> GpuOutput:
     """The cards of the table. Several tables in one text (a loop): the last one counts, card by
     card.
 
-    Errors: none; what cannot be read is a sentence in `problems`.
+    Errors: none; each unreadable line adds a sentence to `problems`.
     """
     cards: dict[int, Card] = {}
     slices: dict[tuple[int, str, str], Card] = {}

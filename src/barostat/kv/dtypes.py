@@ -1,4 +1,4 @@
-"""How many bytes a number takes, by the names that vLLM and checkpoints use."""
+"""Bytes per number of each data type, by the names that vLLM and checkpoints use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ITEM_BYTES: dict[str, int] = {
     "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1,
 }  # fmt: skip
 
-# Bytes for one head and one token, of K and V together, by head_dim. Source: vLLM 0.32.0,
+# KV dtypes that store scales beside the numbers. Source: vLLM 0.32.0,
 # AttentionBackend.customize_spec of each dtype.
 _PACKED = (
     "nvfp4",
@@ -21,7 +21,7 @@ _PACKED = (
     "int4_per_token_head",
 )
 
-# The latent's whole row in a DeepSeek sparse layout. Source: vLLM 0.32.0,
+# Bytes per latent row in a DeepSeek sparse layout. Source: vLLM 0.32.0,
 # MLAAttention.get_kv_cache_spec.
 LATENT_ROW_BYTES: dict[str, int] = {"fp8_ds_mla": 656, "nvfp4_ds_mla": 352}
 
@@ -34,21 +34,21 @@ KV_DTYPES = (
 
 
 def item_bytes(dtype: str) -> int:
-    """Bytes of one number.
+    """Return the bytes of one number.
 
-    Errors: InputError for a name that is no dtype.
+    Errors: InputError for an unknown data type.
     """
     found = ITEM_BYTES.get(dtype.removeprefix("torch."))
     if found is None:
         raise InputError(
-            f"{dtype!r} is no data type this planner knows; known: {', '.join(sorted(ITEM_BYTES))}",
+            f"{dtype!r} is not a known data type; known: {', '.join(sorted(ITEM_BYTES))}",
             "dtype",
         )
     return found
 
 
 def head_token_bytes(kv_dtype: str, model_dtype: str, key_dim: int, value_dim: int) -> Fraction:
-    """Bytes that one token takes in one KV head of one attention layer.
+    """Return the bytes of K and V of one token in one KV head of one attention layer.
 
     nvfp4 stores half a byte a number and one scale byte per 16 numbers; the per-token-head dtypes
     store two 4-byte scales beside their numbers.
@@ -69,7 +69,7 @@ def head_token_bytes(kv_dtype: str, model_dtype: str, key_dim: int, value_dim: i
 
 
 def latent_token_bytes(kv_dtype: str, model_dtype: str, dim: int) -> int:
-    """Bytes that one token takes in one MLA layer.
+    """Return the bytes of one token in one MLA layer. `dim`: latent plus rotary dimensions.
 
     Errors: InputError for an unknown dtype.
     """

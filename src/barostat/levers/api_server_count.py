@@ -1,11 +1,11 @@
-"""More processes parse HTTP and tokenize.
+"""Use more processes to parse HTTP and tokenize.
 
-Meaning: --api-server-count is the number of API server processes before the engine core; one of
-them is one Python process on one core.
-When: host-bound in the tokenizer or the API server, and the container has cores to spare.
-Not when: the container has no core to spare: raise its CPU limit first.
-Undo: restore the former value; drain first. With more than one, the statistics line of the log is
-off.
+Meaning: --api-server-count is the number of API server processes in front of the engine core. Each
+is one Python process and uses at most one core.
+When: the tokenizer or the API server is the bottleneck, and the container has spare cores.
+Not when: the container has no spare core: raise its CPU limit first.
+Undo: restore the former value; drain first. With more than one, vLLM prints no statistics line in
+the log.
 Proof: the busiest API server process falls below one core; tokens per second rise.
 Source: vLLM 0.33.0 vllm/entrypoints/cli/serve.py (api_server_count follows data_parallel_size since
 0.15.0).
@@ -21,11 +21,11 @@ from barostat.levers._readings import lacks, last_of
 
 NAME = "api-server-count"
 FULL_RATIO = 0.9
-"""A container that uses more of its cores than this has none to spare."""
+"""Share of the container's cores in use above which none is spare."""
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """Twice the present number, within the container's cores."""
+    """Propose twice the current number, within the container's cores."""
     window = situation.window
     if (refusal := lacks(NAME, situation, "api_server_count")) is not None:
         return refusal
@@ -39,8 +39,8 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return NotApplicable(
             NAME,
             Prose(
-                f"{used:.1f} of the container's {cores:g} cores are used: more processes would "
-                "share them; raise its CPU limit"
+                f"{used:.1f} of the container's {cores:g} cores are in use, so more processes "
+                f"would only share them: raise its CPU limit"
             ),
         )
     if cores is not None and target + 1 > cores:

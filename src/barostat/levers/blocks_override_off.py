@@ -32,7 +32,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     return Proposal(
         NAME,
         UnsetFlag("num_gpu_blocks_override", int(blocks)),
-        Prose(f"{count(blocks)} blocks were set by hand, whatever memory there is"),
+        Prose(f"{count(blocks)} blocks were set by hand, regardless of the available memory"),
         True,
         15 if situation.cause == "kv-pool-too-small" else 25,
     )

@@ -1,8 +1,8 @@
-"""The engine takes less host memory.
+"""Reduce the engine's host memory.
 
-Meaning: arguments that put KV blocks, weights or images into host memory are taken back.
-When: killed for host memory while one of them is set.
-Not when: none is set: then loading or the tokenizer takes it, and the limit is too low.
+Meaning: reduce or remove arguments that put KV blocks or weights into host memory.
+When: the engine was OOM-killed (host memory) while one of them is set.
+Not when: none is set: loading or the tokenizer uses the memory, and the limit is too low.
 Undo: restore the argument.
 Proof: the container's memory falls by what the argument took; no OOMKilled.
 Source: vLLM 0.33.0 CacheConfig.kv_offloading_size, OffloadConfig; V0 allocates --swap-space per
@@ -21,13 +21,13 @@ NAME = "host-memory-less"
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """Half the largest consumer that is set, or none of it."""
+    """Propose half of the first consumer that is set, or its removal."""
     window = situation.window
     if given(window, "kv_offloading_size") and (size := window.config.number("kv_offloading_size")):
         return Proposal(
             NAME,
             SetFlag("kv_offloading_size", max(1, int(size) // 2)),
-            Prose(f"{size:g} GiB of KV cache lie in host memory, and its use can double"),
+            Prose(f"{size:g} GiB of KV cache are in host memory, and actual use can be twice that"),
             True,
             22,
         )
@@ -35,7 +35,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(
             NAME,
             SetFlag("cpu_offload_gb", size / 2),
-            Prose(f"{size:g} GiB of weights lie in host memory per card"),
+            Prose(f"{size:g} GiB of weights per card are in host memory"),
             True,
             23,
         )
@@ -47,7 +47,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         shown = window.config.get("swap_space")
         if (
             shown is not None and shown.provenance == "metric"
-        ):  # it may be the default, which comes back without the argument
+        ):  # it may be the default, which applies again without the argument
             size = window.config.number("swap_space") or 0.0
             return Proposal(
                 NAME,

@@ -105,7 +105,7 @@ def _for_capture(situation: Situation) -> Proposal | NotApplicable:
     )
     known = rows or situation.window.config.number("max_num_seqs")
     if known is None or known < 2:
-        return NotApplicable(NAME, Prose("the present number of slots is not known"))
+        return NotApplicable(NAME, Prose("the current number of slots is not known"))
     target = 256 if known > 512 else max(1, int(known) // 2)
     found = situation.window.config.get("max_num_seqs")
     sure = how_sure(found) if rows is None and found is not None else ""

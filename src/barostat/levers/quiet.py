@@ -4,7 +4,7 @@ Meaning: the engine is well, idle or busy.
 When: healthy.
 Not when: anything else.
 Undo: none.
-Proof: nobody waits for room, nothing is preempted, tokens flow.
+Proof: no request waits, none is preempted, tokens flow.
 Source: vLLM 0.33.0 allocates its pool at start: the card's memory stays near the utilisation
 setting, used or not.
 """
@@ -30,7 +30,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         )
     if usage is not None and usage > 0.8:
         reasons.append(f"a KV pool {usage:.0%} full with nobody waiting is well used")
-    because = "; ".join(reasons) or "nobody waits for room and nothing is preempted"
+    because = "; ".join(reasons) or "no request waits and none is preempted"
     return Proposal(NAME, Advise(Prose("leave it as it is")), Prose(because), False, 1)
 
 

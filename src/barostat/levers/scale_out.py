@@ -1,13 +1,12 @@
-"""More replicas share the work.
+"""Add replicas.
 
-Meaning: replicas of the workload, or the autoscaler's maximum where an autoscaler owns them.
-When: one replica at its best is not enough: limits at the edge are set, and the queue still grows.
-A new one takes minutes to start.
+Meaning: raise the workload's replicas, or the autoscaler's maximum if an autoscaler sets them.
+When: one well-tuned replica is not enough: limits at the edge are set, and the queue still grows. A
+new one takes minutes to start.
 Not when: requests that do not fit one replica; a host, gateway or node fault.
 Undo: scale back once the load is gone, with a drain.
-Proof: waiting per replica falls; time to first token comes back.
-Source: vLLM 0.33.0: each engine has its own pool and queue; nothing is shared between replicas but
-the load.
+Proof: waiting requests per replica fall; time to first token recovers.
+Source: vLLM 0.33.0: each engine has its own pool and queue; replicas share only the load.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ NAME = "scale-out"
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """As many replicas as running and waiting requests need at what one of them runs, at most twice
-    as many as now.
+    """Propose enough replicas for the running and waiting requests at the current number per
+    replica, at most twice as many as now.
     """
     window = situation.window
     if situation.cause == "scaling-lag" and not (last_of(window, "hpa_at_max") or 0) > 0:
-        return NotApplicable(NAME, Prose("more replicas are wanted already and are not there yet"))
+        return NotApplicable(NAME, Prose("more replicas are already requested and not ready yet"))
     if situation.cause in KV_CAUSES and achieved_running(window) == 1:
         return NotApplicable(
             NAME,
             Prose(
-                "one request alone fills the pool: another replica would be as small; cap the "
-                "input instead"
+                "one request alone fills the pool, and a new replica's pool would be as small: "
+                "cap the input instead"
             ),
         )
     wanted = last_of(window, "replicas_wanted")
@@ -44,7 +43,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     need = (
         f"{running:.0f} run and {waiting:.0f} wait per replica"
         if running and waiting is not None
-        else "the load is more than one replica carries"
+        else "the load exceeds one replica"
     )
     if wanted is None:
         one_more = (
@@ -52,7 +51,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
             if window.pod
             else Scale(None, engine=window.replica)
         )
-        why = Prose(f"{need}; the present number is not recorded")
+        why = Prose(f"{need}; the current number of replicas is not recorded")
         return Proposal(NAME, one_more, why, False, 60)
     target = max(int(wanted) + 1, min(math.ceil(wanted * share), 2 * int(wanted)))
     at_its_most = (last_of(window, "hpa_at_max") or 0) > 0

@@ -25,7 +25,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     window = situation.window
     now = last_of(window, "pod_shm_bytes")
     if situation.cause == "bad-config" and situation.variant != "shm":
-        return NotApplicable(NAME, Prose("nothing says that /dev/shm is too small"))
+        return NotApplicable(NAME, Prose("no sign that /dev/shm is too small"))
     if situation.cause == "hung-engine" and situation.variant != "collective":
         return NotApplicable(NAME, Prose("no collective hangs"))
     cards = max(

@@ -1,4 +1,4 @@
-"""A V0 engine that aborted for want of swap space has more of it; on every other engine swapping is
+"""More swap space for a V0 engine that aborted without it; on every other engine swapping is
 no lever.
 
 Meaning: --swap-space gave the V0 engine host memory into which it swapped sequences.

@@ -24,7 +24,7 @@ class Carried(Protocol):
     request: bytes
 
     def answered(self, status: int, now: float) -> None:
-        """The head of the answer is there."""
+        """Record the status of the response."""
 
     def body(self, data: bytes, now: float) -> None:
         """A part of the answer."""
@@ -33,7 +33,7 @@ class Carried(Protocol):
         """The answer is whole."""
 
     def failed(self, why: str, now: float) -> None:
-        """There is no answer, or no rest of it."""
+        """Record a missing or broken-off response."""
 
 
 @dataclass(slots=True, repr=False)

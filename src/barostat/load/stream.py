@@ -1,5 +1,5 @@
-"""One request and its stream of events: when the first token came, how long between events, how
-many tokens, how it ended.
+"""One request and its event stream: time of the first token, gaps between events, tokens, and how
+it ended.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _CLOSING = (b"[DONE]", b'"choices":[]', b'"choices": []', b'"error":')
 
 
 class Stream:
-    """Mutable. `request`: the whole of it, as bytes; `record`: what is kept of it, times since
-    `zero`.
+    """One request in flight. Mutable. `request`: the full HTTP request; `record`: its measurements,
+    with times in seconds since `zero`.
     """
 
     __slots__ = (
@@ -49,11 +49,11 @@ class Stream:
         self._closed = False
 
     def answered(self, status: int, now: float) -> None:  # noqa: ARG002
-        """The head of the answer is there."""
+        """Record the status of the response."""
         self.record.status = status
 
     def body(self, data: bytes, now: float) -> None:
-        """A part of the answer: whole events are counted, what is none yet waits for its rest."""
+        """Take in a part of the response body: count complete events and keep the incomplete rest."""
         record = self.record
         if record.status != 200:
             self._said = (self._said + data)[:_MOST_SAID_BYTES]
@@ -78,16 +78,14 @@ class Stream:
             record.first_s = at_s
         else:
             gaps.add(at_s - record.last_s)
-        for _ in range(
-            events - 1
-        ):  # came in one read: between them was nothing that a client could see
+        for _ in range(events - 1):  # events of one read have no gap that a client could see
             gaps.add(0.0)
         record.last_s = at_s
         record.events += events
         record.produced += events
 
     def _closing(self, data: bytes) -> int:
-        """Count these events that carry no token, and keep their usage and errors."""
+        """Return the number of events without a token, and keep their usage and errors."""
         without = 0
         for line in data.splitlines():
             if not line.startswith(b"data:"):
@@ -115,7 +113,7 @@ class Stream:
                 self.record.counted_input = counted
 
     def complete(self, now: float) -> None:
-        """The answer is whole: an answer, a refusal, or a failure."""
+        """Classify the complete response as ok, refused or failed."""
         record = self.record
         record.produced = record.produced if self._counted is None else self._counted
         if record.status == 200 and not record.reason and record.first_s is not None:
@@ -123,7 +121,7 @@ class Stream:
             record.reason = "" if self._saw_done else "stream ended without [DONE]"
         elif record.status == 200:
             record.fate = "error"
-            record.reason = record.reason or "answered without a token"
+            record.reason = record.reason or "response without a token"
         else:
             record.fate = "refused" if record.status in REFUSING else "error"
             record.reason = (
@@ -132,7 +130,7 @@ class Stream:
         self._end(now)
 
     def failed(self, why: str, now: float) -> None:
-        """There is no answer, or no rest of it."""
+        """Record a missing or broken-off response."""
         self.record.fate, self.record.reason = "error", why
         self._end(now)
 
@@ -152,7 +150,7 @@ def _object(text: bytes) -> dict[str, Any]:
 
 
 def _words(error: Any) -> str:
-    """The name of an error, never its sentence: that may hold what was asked."""
+    """Return the code or type of an error, never its message, which may quote the prompt."""
     if not isinstance(error, dict):
         return ""
     code = error.get("code")

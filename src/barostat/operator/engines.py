@@ -97,7 +97,7 @@ class LeanRoute:
         self.before, self.glance = self.glance, Glance.of(page)
 
     async def close(self) -> None:
-        """Nothing is open any more."""
+        """Close all connections."""
         await self.inner.close()
 
 
@@ -141,7 +141,7 @@ class PodAddressRoute:
         return first or Failure("unreachable", "names no port to ask")
 
     async def close(self) -> None:
-        """The connections are closed."""
+        """Close the connections."""
         if self._chosen is not None:
             await self._chosen.close()
 

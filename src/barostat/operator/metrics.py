@@ -1,4 +1,4 @@
-"""The operator's own metrics, as Prometheus reads them."""
+"""The operator's own metrics in Prometheus text format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _counter(meaning: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """One reading of all of them. The name of each field is the metric's."""
+    """One reading of all metrics. A field's name is the metric's name without its prefix."""
 
     leading: float = _gauge("Leases that this operator holds: 1 or 0, or the number of its shards.")
     engines: float = _gauge("Engines that are watched.")
@@ -36,18 +36,18 @@ class Metrics:
     writes_total: float = _counter("Writes of the operator's own objects.")
     writes_failed_total: float = _counter("Writes that failed.")
     notifications_sent_total: float = _counter("Messages delivered.")
-    notifications_lost_total: float = _counter("Messages given up.")
+    notifications_lost_total: float = _counter("Messages dropped after the last retry.")
 
 
 def together(each: Iterable[Metrics]) -> Metrics:
-    """Those of all shards of one process: sums, and the longest round."""
+    """Combine the metrics of all shards of a process: sums, and the longest round."""
     found = list(each)
     sums = {one.name: sum(getattr(part, one.name) for part in found) for one in fields(Metrics)}
     return Metrics(**{**sums, "turn_seconds": max(one.turn_seconds for one in found)})
 
 
 def page(metrics: Metrics, open_by_cause: Mapping[str, int]) -> str:
-    """The page."""
+    """Render the metrics in Prometheus text format. `open_by_cause`: open incidents by cause."""
     lines: list[str] = []
     for one in fields(metrics):
         name = f"{_PREFIX}{one.name}"

@@ -1,7 +1,6 @@
 """Pods and the container in them that runs vLLM.
 
-Source: core/v1 PodSpec; the images and charts of vLLM, production-stack, llm-d and KServe for what
-a vLLM container looks like.
+Source: core/v1 PodSpec; images and charts of vLLM, production-stack, llm-d and KServe.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from barostat.platform.objects import (
 )
 
 DEFAULT_SHM_BYTES = 64.0 * 2**20
-"""What a container runtime gives /dev/shm where the pod says nothing."""
+"""Default size of /dev/shm in container runtimes."""
 
 _LONGEST_START_S = 7200.0
-"""A pod that got Ready later than that did so again after trouble."""
+"""A pod that became Ready later than this was Ready before and recovered."""
 _COMMAND = re.compile(
     r"\bvllm\s+serve\b|vllm[./]entrypoints|\bvllm-(?:openai|serve)\b|api_server\.py"
 )
@@ -41,7 +40,7 @@ _NO_COMPUTE = re.compile(
     r"rdma|roce|infiniband|hca|efa|sriov|hostdev|fuse|^eni|^tun|kvm|vpc|netdev|network|shared-memory",
     re.IGNORECASE,
 )
-"""Devices that a container of an engine takes beside its cards."""
+"""Devices other than accelerators that an engine's container may request."""
 _VARIABLE = re.compile(r"\$(\$\([^)]*\))|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
@@ -77,7 +76,7 @@ class Container:
 
     @property
     def gpus(self) -> float:
-        """Cards asked for."""
+        """GPUs in the limits."""
         return sum(
             quantity(amount) or 0.0 for name, amount in self.limits.items() if is_gpu_resource(name)
         )
@@ -117,7 +116,7 @@ def is_other_device(name: str) -> bool:
 
 
 def pods(documents: Mapping[str, Any]) -> list[Pod]:
-    """The pods that run vLLM; all pods where none looks like it."""
+    """Return the pods that run vLLM; all pods if none seems to."""
     found = [_pod(item) for item in items(documents.get("pods"))]
     ours = [pod for pod in found if looks_like_vllm(pod.document)]
     return ours or found
@@ -137,8 +136,8 @@ def _pod(item: Object) -> Pod:
 
 
 def find_pod(documents: Mapping[str, Any], name: str) -> Object | None:
-    """The pod of that name, written as replicas are (see `pod_place`); else the only vLLM-like one;
-    else None.
+    """Return the pod of that name, in any form that `pod_place` accepts; else the only vLLM-like
+    pod; else None.
     """
     found = items(documents.get("pods"))
     place, bare = pod_place(name)
@@ -154,7 +153,7 @@ def find_pod(documents: Mapping[str, Any], name: str) -> Object | None:
 
 
 def pod_finder(documents: Mapping[str, Any]) -> Callable[[str], Object | None]:
-    """`find_pod` for many names: a pod that is named in full is found without a search."""
+    """Return a `find_pod` for many names that indexes pods by full name."""
     by_full_name: dict[str, Object] = {}
     for item in items(documents.get("pods")):
         namespace = text(item, "metadata", "namespace")
@@ -163,8 +162,8 @@ def pod_finder(documents: Mapping[str, Any]) -> Callable[[str], Object | None]:
 
 
 def last_start_s(documents: Mapping[str, Any], name: str) -> float | None:
-    """Seconds from the start of the pod's engine container until the pod was Ready; None where it
-    is not, or a later probe made it Ready again.
+    """Return the seconds from the start of the engine container until the pod was Ready; None if it
+    is not Ready, or became Ready again later.
     """
     pod = find_pod(documents, name)
     container = engine_container(pod) if pod is not None else None
@@ -187,13 +186,13 @@ def pod_place(name: str) -> tuple[str, str]:
     """
     place, _, bare = (
         name.partition("@")[0].replace("_", "/").rpartition("/")
-    )  # no name of a pod or namespace has either of them
+    )  # names of pods and namespaces contain neither @ nor _
     return place, bare.partition(":")[0]
 
 
 def image_version(pod: Object | None) -> str | None:
-    """The version that the tag of vLLM's own image says (`vllm/vllm-openai:v0.32.0`), or None:
-    another image may be of another engine.
+    """Return the version in the tag of vLLM's official image (`vllm/vllm-openai:v0.32.0`); None for
+    other images.
     """
     container = engine_container(pod) if pod is not None else None
     found = _OWN_IMAGE.search(container.image) if container is not None else None
@@ -206,8 +205,8 @@ def looks_like_vllm(pod: Object) -> bool:
 
 
 def starts_engine(template: Object) -> bool:
-    """True if the command of the engine's container, or its image alone, starts vLLM: false for a
-    worker that joins a Ray cluster.
+    """True if the engine container's command or image starts vLLM; False for a worker that joins a
+    Ray cluster.
     """
     container = engine_container(template)
     if container is None:
@@ -218,8 +217,8 @@ def starts_engine(template: Object) -> bool:
 
 
 def engine_container(pod: Object) -> Container | None:
-    """The container that runs vLLM, else the first one; None where the spec has none. A pod
-    template does as well.
+    """Return the container that runs vLLM, else the first one; None if the spec has none. `pod`: a
+    pod or a pod template.
     """
     found = objects(pod, "spec", "containers")
     if not found:
@@ -286,7 +285,7 @@ def container_named(pod: Object, name: str) -> Object:
 
 
 def command_words(container: Object) -> list[str]:
-    """Command and args as they are written: references stay references."""
+    """Return command and args as written, with unexpanded references."""
     return [
         word
         for key in ("command", "args")
@@ -296,9 +295,7 @@ def command_words(container: Object) -> list[str]:
 
 
 def _expanded(word: str, env: Mapping[str, str]) -> str:
-    """The word with `$(NAME)` filled in as the kubelet does: unknown names stay, `$$(NAME)` is a
-    literal.
-    """
+    """Expand `$(NAME)` as the kubelet does: unknown names stay, `$$(NAME)` is a literal."""
     return _VARIABLE.sub(lambda found: found[1] or env.get(found[2], found[0]), word)
 
 

@@ -210,7 +210,7 @@ def pods_by_workload(documents: Mapping[str, Any]) -> dict[tuple[str, str], list
 
 
 def ready_replicas(workload: Workload | None) -> int | None:
-    """Units that are Ready, or None where the status does not tell."""
+    """Return the number of Ready units; None if there is no status."""
     kind = kind_named(workload.kind) if workload is not None else None
     if workload is None or workload.document is None or kind is None:
         return None

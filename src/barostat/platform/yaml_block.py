@@ -1,10 +1,10 @@
-"""Entries of one mapping within a YAML text, read and changed line by line: place, comments and
-quotes of everything else are kept.
+"""Reads and changes the entries of one mapping in a YAML text line by line, keeping the order,
+comments and quotes of everything else.
 
     engine_kwargs:             # blocks(text, "engine_kwargs")
       max_num_seqs: 64         # one entry; a value over several lines is none
 
-Source: YAML 1.2 block mappings. A mapping in braces or with anchors is not read.
+Source: YAML 1.2 block mappings. Flow mappings (in braces) and anchors are not supported.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _NO_SCALAR = ("[", "{", "|", ">", "&", "*", "!")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A mapping in the text. `start`, `end`: its lines, from the one below the key; `indent`: of its
-    entries. `entries`: scalars without their quotes, by key.
+    """A mapping in the text. `start`, `end`: its line range, starting below the key; `indent`:
+    indentation of its entries. `entries`: scalars without their quotes, by key.
     """
 
     start: int
@@ -45,7 +45,7 @@ class _Line(NamedTuple):
 
 
 def blocks(text: str, key: str) -> list[Block]:
-    """Every block mapping under that key."""
+    """Return every block mapping under that key."""
     lines = text.splitlines()
     found = []
     for number, line in enumerate(lines):
@@ -58,7 +58,7 @@ def blocks(text: str, key: str) -> list[Block]:
 
 
 def scalar_after(text: str, key: str) -> str | None:
-    """The first scalar under that key anywhere in the text, without quotes; None where there is
+    """Return the first scalar under that key anywhere in the text, without quotes; None if there is
     none.
     """
     for line in text.splitlines():
@@ -69,8 +69,8 @@ def scalar_after(text: str, key: str) -> str | None:
 
 
 def with_entries(text: str, key: str, wanted: Mapping[str, str]) -> str:
-    """The text in which the only block under that key has these entries: a changed value in its
-    line, a new one behind the others, the line of one that is not wanted taken away.
+    """Return the text with the entries of the only block under that key replaced by `wanted`:
+    changed values stay on their line, new entries are appended, and others are removed.
     """
     (block,) = blocks(text, key)
     lines = text.splitlines(keepends=True)

@@ -2,8 +2,8 @@
 commands)`. It knows no kind of workload: `program(plan)` gives it the acts.
 
 One command is outstanding at a time. Before an act that changes anything, the record with its undo
-is written and acknowledged. An answer to any other key changes nothing. "No" and "cannot tell" are
-treated alike, and a refused act is undone like one that was done.
+is written and acknowledged. An answer to any other key changes nothing. A refusal and an unknown
+result are treated alike, and a refused act is undone like one that was done.
 
     forward:  record -> act -> next step ...  Done            back:  record -> top of the undo stack -> ...  RolledBack
     forward, no: before anything was begun Refused; before home's template is written back; after it
@@ -156,7 +156,7 @@ def _judge_facts(state: State, at: float, against: tuple[str, ...]) -> Moved:
 
 
 def _approve(state: State, at: float) -> Moved:
-    """Go on after a yes; check once more if the facts are too old by now."""
+    """Continue after consent; gather the facts again if they are too old."""
     seen = max((found.at for found in state.conditions if found.type == "Confirmed"), default=at)
     state = note(state, at, "Approved", "")
     if at - seen <= state.plan.bounds.evidence_s:
@@ -165,7 +165,7 @@ def _approve(state: State, at: float) -> Moved:
 
 
 def _resume(state: State, at: float) -> Moved:
-    """Start a new epoch: in the record first, then on home, before anything else is sent."""
+    """Start a new epoch: first in the record, then on the target, before anything else is sent."""
     claiming = bool(state.undo)
     state = note(
         replace(state, epoch=state.epoch + 1, claiming=claiming), at, "Resumed", state.phase
@@ -344,8 +344,8 @@ def _judged(state: State, at: float, judged: Judged) -> Moved:
 
 
 def _denied(state: State, at: float, answer: Answer, why: str) -> Moved:
-    """Handle a no. Where there is only one way left, try again after a rest, unless somebody else
-    holds the claim.
+    """Handle a refused act. If there is no alternative (rolling back, committed or claiming), retry
+    after a rest, unless another run holds the claim.
     """
     waiting = state.waiting
     assert waiting is not None
@@ -408,8 +408,8 @@ def _late(state: State, at: float) -> Moved:
 
 
 def _record_answered(state: State, at: float, answer: Answer) -> Moved:
-    """Go on if the record was written; stop if it is somebody else's. Without a record nothing more
-    may be changed.
+    """Continue if the record was written; stop if another run owns it. Without a record nothing
+    more may be changed.
     """
     assert state.waiting is not None
     waiting = state.waiting
@@ -434,7 +434,7 @@ def _record_answered(state: State, at: float, answer: Answer) -> Moved:
 
 
 def _fail(state: State, at: float, why: str) -> Moved:
-    """End the way forward: nothing was begun, or it is taken back, or a person takes over."""
+    """Stop going forward: refuse if nothing was begun, else roll back, or hand off to a person."""
     if not state.undo or (state.cursor == 0 and not state.recorded and not state.back):
         return _end(state, at, "Refused", why)
     if state.back or state.committed or state.claiming:
@@ -452,8 +452,8 @@ def _superseded(state: State, at: float, why: str) -> Moved:
 
 
 def _abort(state: State, at: float, why: str) -> Moved:
-    """Take back at once if nothing is being changed, else after the answer. What is committed goes
-    on to its end.
+    """Roll back now if no change is in flight, else after its answer. A committed change is
+    completed.
     """
     if state.back or state.committed or state.phase in TERMINAL:
         return state, ()

@@ -1,5 +1,5 @@
-"""The queue in front of the scheduler, and the limits that can hold it there, from whichever signal
-tells them.
+"""The scheduler's queue, and the limits that can hold requests there, from any signal that shows
+them.
 """
 
 from __future__ import annotations
@@ -10,40 +10,38 @@ from barostat.core.window import Window
 from barostat.symptoms._holding import recent_mean
 
 FULL_STEP_RATIO = 0.7
-"""Steps this full on average are full: the last chunk of a prompt and steps between arrivals leave
-some of the budget unused.
+"""Mean fill above which steps count as full: the last chunk of a prompt and steps between arrivals
+leave some of the budget unused.
 """
 QUEUE = ("capacity_waiting_requests", "waiting_requests")
-"""Either tells the queue; the first one (vLLM 0.20 on) leaves out what waits for an adapter, a
-grammar or a transfer.
+"""Signals of the queue length. The first one (vLLM 0.20 on) excludes requests that wait for an
+adapter, a grammar or a transfer.
 """
 
 
 def queue(window: Window) -> Signal | None:
-    """Requests that wait for capacity, or all that wait where the engine does not tell the two
-    apart.
+    """Return the requests that wait for capacity; all waiting requests if the engine does not
+    report the reason.
     """
     return window.fresh("capacity_waiting_requests") or window.fresh("waiting_requests")
 
 
 def length(waiting: Signal) -> float:
-    """How many wait, for a sentence: the last reading, or the usual number where nobody waits at
-    that very instant.
-    """
+    """Return the queue length to print: the last reading, or the recent mean if that is 0."""
     return waiting.last if waiting.last > 0 else recent_mean(waiting)
 
 
 GUESSED_CONFIDENCE = 0.6
-"""At most so sure of what rests on a limit that was guessed from a default."""
+"""Highest confidence of a verdict that relies on a limit guessed from a default."""
 LONG_QUEUE_S, LONG_QUEUE_STEPS = 1.0, 3.0
-"""A queue that lasts this long, and longer than the slowest steps, is no matter of the next
+"""Queue times above both bounds (seconds; multiples of the slowest step) do not end with the next
 step.
 """
 
 
 def waits_long(window: Window) -> str:
-    """How long requests wait, where vLLM itself says that they wait for capacity and no step takes
-    that long; empty elsewhere.
+    """Return the median queue time as text if vLLM reports waiting for capacity and it is far
+    longer than a step; else empty.
     """
     queued, steps = window.fresh("queue_p50_s"), window.fresh("itl_p99_s")
     if window.fresh("capacity_waiting_requests") is None or queued is None or steps is None:
@@ -72,8 +70,8 @@ def running_limit(window: Window) -> float | None:
 
 
 def limit_is_certain(window: Window) -> bool:
-    """True where the limit on running requests was told, False where the one that binds is a
-    default that may not be this engine's.
+    """True if the limit on running requests was observed or declared; False if it is a default that
+    may not apply.
     """
     stated = _stated_limit(window)
     return window.fresh("max_running_requests") is not None or (
@@ -82,7 +80,7 @@ def limit_is_certain(window: Window) -> bool:
 
 
 def _stated_limit(window: Window) -> ConfigValue | None:
-    """The setting that binds of the two that limit how many run."""
+    """Return the lower of the two settings that limit running requests."""
     config = window.config
     found = [
         config.values[name]
@@ -93,8 +91,8 @@ def _stated_limit(window: Window) -> ConfigValue | None:
 
 
 def budget_is_certain(window: Window) -> bool:
-    """True where the token budget of a step was told, False where it is a default that may not be
-    this engine's.
+    """True if the token budget of a step was observed or declared; False if it is a default that
+    may not apply.
     """
     setting = window.config.get("max_num_batched_tokens")
     return window.fresh("max_batched_tokens") is not None or (
@@ -103,8 +101,8 @@ def budget_is_certain(window: Window) -> bool:
 
 
 def step_budget_tokens(window: Window) -> float | None:
-    """Tokens that one engine step may schedule, or None where nothing tells it, or the default that
-    was guessed is less than steps have.
+    """Return the token budget of one engine step; None if it is unknown, or if steps exceed the
+    guessed default.
     """
     signal = window.fresh("max_batched_tokens")
     if signal is not None:
@@ -118,9 +116,7 @@ def step_budget_tokens(window: Window) -> float | None:
 
 
 def steps_are_light(window: Window) -> bool | None:
-    """True if steps have tokens to spare on average, False if they are full, None where it is not
-    known.
-    """
+    """True if steps have spare token budget on average, False if they are full, None if unknown."""
     tokens, budget = computed_tokens_per_step(window), step_budget_tokens(window)
     return (
         None
@@ -130,11 +126,11 @@ def steps_are_light(window: Window) -> bool | None:
 
 
 def computed_tokens_per_step(window: Window) -> float | None:
-    """Tokens that a step really computed on average, or None where steps were not counted.
+    """Return the mean tokens computed per step; None if steps were not counted.
 
-    vLLM books a whole prompt into the step that finishes it: a mean over many steps is right, a
-    percentile would not be. Old versions book its cached part too, which is taken out here; which
-    way this engine does it shows in the sum (0.32.0: computed tokens only).
+    vLLM counts a whole prompt in the step that finishes it, so a mean over many steps is right and
+    a percentile would not be. Old versions also count its cached part, which is subtracted here;
+    the totals show which way this engine counts (0.32.0: computed tokens only).
     """
     steps = window.fresh("tokens_per_step")
     if steps is None:

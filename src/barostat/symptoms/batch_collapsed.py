@@ -69,8 +69,8 @@ def judge(window: Window) -> Verdict:
         return Present(because, evidence, moved.confidence)
     if not holding(moments, lambda _runs, waits: waits > 0).holds:
         return Absent(
-            f"{running.last:.0f} run and nobody waits for long: the batch is as large as "
-            "the traffic",
+            f"{running.last:.0f} run and no request waits long: the batch is as large as the "
+            f"traffic",
             evidence,
         )
     return Absent(

@@ -25,6 +25,6 @@ SYMPTOM = symptom_of_counts(
     "GPU out of memory, moment unknown",
     ("log_gpu_oom", "previous_log_gpu_oom"),
     seen="GPU out of memory",
-    none="no out-of-memory line without its moment",
+    none="no out-of-memory line of unknown time",
     confidence=0.85,
 )

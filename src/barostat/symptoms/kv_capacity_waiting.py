@@ -104,7 +104,7 @@ def judge(window: Window) -> Verdict:
     queued = holding(moments, lambda _used, _runs, waits: waits > 0)
     if not queued.holds:
         return Absent(
-            f"nobody waits for the pool for long (usage {mean:.0%}, {length(waiting):.0f} "
+            f"no request waits long for the pool (usage {mean:.0%}, {length(waiting):.0f} "
             "waiting now)",
             evidence,
         )

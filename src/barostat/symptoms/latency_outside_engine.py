@@ -1,15 +1,15 @@
-"""Users wait far longer than the engine takes.
+"""Clients wait far longer than the engine takes.
 
 Meaning: the gateway's request time is much more than the upstream's, or than the engine's own
 end-to-end time: the rest is in the gateway, the network, or in front of the engine's clock.
 
-Impact: tuning the engine changes nothing.
+Impact: tuning the engine does not help.
 
 Evidence: the upstream's share of the total in the access log; 99th percentiles at the gateway and
 in the engine.
 
-Not evidence: different populations: the engine counts finished requests only, so those that were
-given up stretch the gateway's tail. Slow readers of a stream.
+Not evidence: different populations: the engine counts finished requests only, so aborted requests
+lengthen the gateway's tail. Slow readers of a stream.
 
 Mitigation: look at the gateway's queue, its connection limits and buffering, TLS, retries; then
 api-server-saturated.
@@ -28,13 +28,13 @@ SLOW_S = 1.0
 """Latencies below a second are not worth an explanation."""
 OUTSIDE_RATIO = 2.0
 UPSTREAM_SHARE_RATIO = 0.5
-"""Where the engine has less than half of the time, or the gateway's tail is twice the engine's,
-most of the wait is elsewhere.
+"""Most of the wait is outside the engine if it accounts for less than half of the time, or if the
+gateway's tail is twice the engine's.
 """
 
 
 def judge(window: Window) -> Verdict:
-    """Present if most of the latency at the gateway is not the engine's."""
+    """Present if most of the gateway's latency arises outside the engine."""
     duration, share = (
         window.fresh("gateway_duration_p99_s"),
         window.fresh("gateway_upstream_share_ratio"),
@@ -46,7 +46,7 @@ def judge(window: Window) -> Verdict:
     slow = duration is None or duration.last >= SLOW_S
     if share is not None and share.last < UPSTREAM_SHARE_RATIO and slow:
         return Present(
-            f"the engine has only {share.last:.0%} of the gateway's latency",
+            f"the engine accounts for only {share.last:.0%} of the gateway's latency",
             evidence,
             0.9 if duration is not None else 0.75,
         )
@@ -58,12 +58,14 @@ def judge(window: Window) -> Verdict:
             )
             return Present(because, evidence, 0.8)
         return Absent(
-            f"99th percentile {duration.last:.1f} s at the gateway, {engine.last:.1f} s in "
-            "the engine: it is the engine's",
+            f"99th percentile {duration.last:.1f} s at the gateway, {engine.last:.1f} s in the "
+            f"engine: it arises in the engine",
             evidence,
         )
     if share is not None:
-        return Absent(f"the engine has {share.last:.0%} of the gateway's latency", evidence)
+        return Absent(
+            f"the engine accounts for {share.last:.0%} of the gateway's latency", evidence
+        )
     return Unknown(
         "the engine's own latency was not measured", ("e2e_p99_s", "gateway_upstream_share_ratio")
     )

@@ -101,7 +101,7 @@ def judge(window: Window) -> Verdict:
         )
     if another:
         return Absent(f"the kernel's OOM killer was at work on this node, {another}", evidence)
-    return Absent("nothing says that the host's memory ran out", evidence)
+    return Absent("no sign that host memory ran out", evidence)
 
 
 SYMPTOM = Symptom(

@@ -139,10 +139,7 @@ def _counted(window: Window, seen: Preemptions | None) -> Verdict:
         and _surely(seen, RARE_PER_FINISHED)
         and seen.per_finished >= HEAVY_PER_FINISHED
     ):
-        because = (
-            f"{plural(seen.count, 'preemption')}, {figure(seen.per_finished, 2)} for each "
-            "request that finished"
-        )
+        because = f"{plural(seen.count, 'preemption')}, {figure(seen.per_finished, 2)} per finished request"
         return Present(because, tuple(evidence), 0.95 if seen.count >= 2 * FEW else 0.8)
     counts = seen.per_finished is None or _surely(seen, RARE_PER_FINISHED)
     if seen.per_s is not None and seen.per_s >= HEAVY_PER_S and counts:

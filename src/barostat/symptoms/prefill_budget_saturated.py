@@ -132,7 +132,7 @@ def judge(window: Window) -> Verdict:
     full = ceiling(window, light_steps=False).reached
     moments = together(usage, running, waiting)
     if not holding(moments, lambda _used, _runs, waits: waits > 0).holds:
-        return Absent(f"nobody waits for long ({waiting.last:.0f} now)", evidence)
+        return Absent(f"no request waits long ({waiting.last:.0f} now)", evidence)
     if holding(moments, full).holds:
         return Absent(
             f"the pool is full ({recent_mean(usage):.0%}): the queue waits for KV blocks", evidence

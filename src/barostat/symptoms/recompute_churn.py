@@ -91,7 +91,7 @@ def judge(window: Window) -> Verdict:
         evidence += (hits.evidence(window.at),)
     if share < HARM_RATIO:
         return Absent(f"at most {share:.0%} of the work is done twice", evidence)
-    because = f"up to {share:.0%} of the work is prefill done again after preemptions"
+    because = f"up to {share:.0%} of the work is recomputation after preemptions"
     return Present(
         because + (", and prefix hits are falling" if lost else ""), evidence, 0.8 if lost else 0.65
     )

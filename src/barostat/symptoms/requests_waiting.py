@@ -45,7 +45,7 @@ def judge(window: Window) -> Verdict:
     )
     held = holding(together(waiting), lambda waits: waits > 0)
     if not held.holds:
-        return Absent(f"nobody waits for long ({waiting.last:.0f} now)", evidence)
+        return Absent(f"no request waits long ({waiting.last:.0f} now)", evidence)
     enough = max(FEW, FEW_RATIO * running.last if running is not None else 0.0)
     if held.readings < ENOUGH_READINGS and waiting.last < enough:
         return Absent(f"{waiting.last:.0f} wait, too few to tell from one reading", evidence)

@@ -28,12 +28,12 @@ LINES = ("log_swap_exhausted",)
 
 
 def judge(window: Window) -> Verdict:
-    """Present if the engine aborted for want of swap space."""
+    """Present if the engine aborted for lack of swap space."""
     return counted(
         window,
         LINES,
-        seen="the engine aborted for want of swap space",
-        none="nothing was aborted for want of swap space",
+        seen="the engine aborted for lack of swap space",
+        none="nothing was aborted for lack of swap space",
     )
 
 

@@ -1,8 +1,8 @@
-"""The fast form of one engine that is fed while it runs: requests come from outside, one by one,
-and time is advanced in small stretches.
+"""Event-skipping twin that accepts requests while it runs: they are put in one by one, and time
+advances in small stretches.
 
-What it decides is what `EventSkippingRun` decides for the same arrivals. A step that has begun is
-not taken back: a request that comes while it runs waits for the next, as in the engine.
+It decides as `EventSkippingRun` does for the same arrivals. A request that arrives during a step
+waits for the next one, as in the engine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NEVER = 1 << 62
 
 
 class _FedIntake(Intake):
-    """The requests that were put in. `ended` are those that finished since it was last emptied."""
+    """Requests that were put in. `ended`: requests finished since it was last emptied."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, ())
@@ -46,8 +46,8 @@ class _FedIntake(Intake):
 
 
 class FedEngine(EventSkippingRun):
-    """One engine. Mutable. `state`: from `state_for`; none is needed for one group of full
-    attention without shared prefixes.
+    """One engine. Mutable. `state`: from `state_for`; optional for one full-attention group without
+    shared prefixes.
     """
 
     def __init__(
@@ -59,22 +59,22 @@ class FedEngine(EventSkippingRun):
 
     @property
     def now_ns(self) -> int:
-        """When the next step can begin."""
+        """Earliest start of the next step, in ns."""
         return self._now_ns
 
     @property
     def usable_blocks(self) -> int:
-        """Blocks that its requests can hold."""
+        """Blocks available to requests."""
         return self._settings.usable_blocks
 
     @property
     def is_stuck(self) -> bool:
-        """True where what runs and waits never goes on."""
+        """True if running and waiting requests can never proceed."""
         return bool(self._outcome.stuck)
 
     @property
     def outcome(self) -> Outcome:
-        """What became of everything so far; steps, the end and rejections are as of now."""
+        """Outcome so far; steps, end and rejections are brought up to date."""
         outcome = self._outcome
         outcome.steps, outcome.end_ns = len(outcome.load), self._state.last_end_ns
         outcome.rejections, outcome.clamped_outputs = self._intake.rejections, self._intake.clamped
@@ -82,33 +82,35 @@ class FedEngine(EventSkippingRun):
 
     @property
     def busy(self) -> bool:
-        """True if something runs, waits, or was put in."""
+        """True if a request runs, waits, or is due."""
         return bool(self._state.running or self._state.waiting) or self._intake.next_ns is not None
 
     @property
     def next_ns(self) -> int | None:
-        """When something happens next here; None where nothing will."""
+        """Time of the next event, in ns; None if there is none."""
         if self._state.running or self._state.waiting:
             return self._now_ns
         arrival = self._intake.next_ns
         return None if arrival is None else max(self._now_ns, self._pace.start_ns(arrival))
 
     def put(self, row: Row, at_s: float) -> None:
-        """The request arrives at that time, or with the next step where that is past."""
+        """Let a request arrive at that time, or with the next step if that time has passed."""
         self.put_at(row, round(at_s * NS))
 
     def put_at(self, row: Row, at_ns: int) -> None:
-        """The same in whole nanoseconds."""
+        """Like `put`, with the time in ns."""
         self._fed.put(row, at_ns)
 
     def tell_first_tokens(self, hear: Callable[[int], None]) -> None:
-        """Who counts prompts that are not through hears of each first token."""
+        """Call `hear` with the prompt's tokens at each first token, for callers that count
+        unfinished prompts.
+        """
         self._fed.tell_first_token = hear
         self._prompts_count = True
 
     def advance(self, until_ns: int) -> list[tuple[str, int]]:
-        """Steps that begin before then, up to one in which requests end: (request, when it
-        ended).
+        """Run steps that begin before `until_ns`, up to the first in which requests end. Returns
+        (request, end in ns) of those.
         """
         state, fed = self._state, self._fed
         while not fed.ended:
@@ -129,7 +131,7 @@ class FedEngine(EventSkippingRun):
         return ended
 
     def _strode(self) -> bool:
-        """True if steps were taken that decide nothing."""
+        """Skip steps without decisions; True if there were any."""
         before = len(self._outcome.load)
         if self._state.decodes:
             self._stride(self._until_ns)
@@ -148,7 +150,7 @@ class FedEngine(EventSkippingRun):
 
     @property
     def lives(self) -> list[Life]:
-        """The requests that were let in, in order of arrival."""
+        """Admitted requests in order of arrival."""
         return self._outcome.lives
 
     @property

@@ -90,7 +90,7 @@ class Reader:
         return tokens
 
     def json_body(self, body: bytes | bytearray) -> dict[str, Any] | Refusal:
-        """The JSON object of a body."""
+        """Parse the JSON object of a body."""
         return read_object(body)
 
     def model_refusal(self, body: dict[str, Any]) -> Refusal | None:

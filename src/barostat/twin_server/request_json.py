@@ -19,7 +19,7 @@ from barostat.engines.vllm import error_bodies as errors
 from barostat.engines.vllm.error_bodies import Refusal
 
 AT_ONCE = 50_000
-"""Values that are read, or written, without giving others their turn."""
+"""Values parsed or written in one go, without yielding to other requests."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KIND, _BROKEN = (
     "string_unicode",
@@ -28,11 +28,13 @@ _KIND, _BROKEN = (
 
 
 class _TooMany(Exception):
-    """More lists and objects than are read. Caught in this file."""
+    """Raised for too many lists and objects. Caught in this file."""
 
 
 def read_object(body: bytes | bytearray) -> dict[str, Any] | Refusal:
-    """The JSON object of a body."""
+    """Parse the JSON object of a body; Refusal with vLLM's error body if it is invalid or too
+    large.
+    """
     if not body:
         return errors.invalid_field("missing", "body", "Field required", None)
     items = counted(body, JSON_MARKS, REQUEST_ITEMS.most)
@@ -60,7 +62,7 @@ def read_object(body: bytes | bytearray) -> dict[str, Any] | Refusal:
 
 
 def written(values: list[Any]) -> Iterator[str]:
-    """The JSON of a list, piece by piece; together they are what it is in one go."""
+    """Yield the JSON of a list in pieces, whose concatenation is the complete JSON."""
     yield "["
     for start in range(0, len(values), AT_ONCE):
         text = json.dumps(
@@ -75,7 +77,7 @@ def _too_large(most: str) -> Refusal:
 
 
 def _read_slowly(body: bytes | bytearray) -> Any:
-    """The JSON value, by the reader that is written in Python.
+    """Parse JSON with the pure-Python parser.
 
     Errors: ValueError, RecursionError, _TooMany.
     """
@@ -99,8 +101,8 @@ def _read_slowly(body: bytes | bytearray) -> Any:
 
 
 def _half_of_a_pair(value: object) -> str | None:
-    """Where in the value a text has half of a surrogate pair, which is no text; None where none
-    has.
+    """Return the path of the first string with an unpaired surrogate, which is invalid; None if
+    there is none.
     """
     pending: list[tuple[str, Iterator[tuple[object, object]]]] = [("", iter([("body", value)]))]
     while pending:

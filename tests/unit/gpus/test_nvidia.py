@@ -160,11 +160,11 @@ def test_a_unified_memory_card_that_tells_no_memory_is_not_lost() -> None:
     [
         (
             "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n",
-            "could not look",
+            "nvidia-smi failed",
         ),
         ("No devices were found\n", "No devices"),
         ("1, 2, 3\n", "without its header"),
-        ("index, name\n0\n", "1 cells where its header has 2"),
+        ("index, name\n0\n", "1 cells, its header has 2"),
     ],
 )
 def test_what_cannot_be_read_is_a_problem(text: str, fragment: str) -> None:

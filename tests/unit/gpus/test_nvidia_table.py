@@ -167,7 +167,7 @@ def test_a_card_without_a_handle_is_lost() -> None:
 def test_no_table_is_a_problem() -> None:
     assert "no card" in read("nvidia-smi.txt", "hello\n").problems[0]
     assert (
-        "could not look"
+        "nvidia-smi failed"
         in read(
             "nvidia-smi.txt", "Failed to initialize NVML: Driver/library version mismatch\n"
         ).problems[0]

@@ -61,7 +61,7 @@ def test_lines_that_end_as_windows_ends_them() -> None:
         (400, b'{"error":{"message":"secret words","type":"BadRequestError","code":400}}', "refused", "400 BadRequestError"),
         (503, b"no json", "refused", "503"),
         (500, b'{"error":{"message":"x","type":"a secret: with words"}}', "error", "500"),
-        (200, b"", "error", "answered without a token"),
+        (200, b"", "error", "response without a token"),
         (200, EVENT % b"x", "error", "stream ended without [DONE]"),
         (200, EVENT % b"x" + b'data: {"error":{"message":"secret","type":"InternalServerError"}}\n\n' + DONE, "error",
          "error in the stream: InternalServerError"),

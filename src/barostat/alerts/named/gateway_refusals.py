@@ -1,4 +1,4 @@
-"""The gateway refuses more than one request in twenty for want of room.
+"""The gateway refuses more than one request in twenty for lack of capacity.
 
 Meaning: for five minutes more than 5 % of the requests were refused because the engines' budgets
 were taken, the queue was full or a deadline had passed.
@@ -33,7 +33,8 @@ def expression(terms: Terms) -> str:
 
 
 ALERT = Alert(
-    "BarostatGatewayRefusals", "the gateway refuses for want of room", "warning", "gateway", expression,
-    "gateway {{ $labels.instance }}: {{ $value | humanizePercentage }} of the requests are refused for want of room",
+    "BarostatGatewayRefusals", "the gateway refuses requests for lack of capacity", "warning", "gateway", expression,
+    "gateway {{ $labels.instance }}: {{ $value | humanizePercentage }} of the requests are "
+    "refused for lack of capacity",
     holds_s=300.0, within_s=660.0, then="barostat diagnose {fleet}",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A container of the engine was ended for want of host memory.
+"""The engine's container was killed for lack of host memory.
 
 Meaning: kube-state-metrics tells OOMKilled as the last end of the container, and it was restarted
 within the last quarter of an hour.
@@ -30,8 +30,8 @@ def expression(terms: Terms) -> str:
 
 
 ALERT = Alert(
-    "BarostatOutOfMemory", "a container was ended for want of host memory", "critical", "pod", expression,
-    WHERE + ": container {{ $labels.container }} was ended for want of host memory (OOMKilled)",
+    "BarostatOutOfMemory", "a container was killed for lack of host memory", "critical", "pod", expression,
+    WHERE + ": container {{ $labels.container }} was killed for lack of host memory (OOMKilled)",
     holds_s=0.0, within_s=120.0,
     hides=("BarostatEngineRestarted", "BarostatEngineDown", "BarostatCapacityWaiting", "BarostatSloFastBurn", "BarostatSloSlowBurn"),
 )  # fmt: skip

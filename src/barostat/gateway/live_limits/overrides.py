@@ -1,8 +1,7 @@
-"""Limits that are in force for a while in place of the file's: each with a lease, and gone by
-themselves when it is not renewed.
+"""Temporary limits that replace the file's. Each has a lease and expires unless it is renewed.
 
-A holder may number its runs (`epoch`): what an earlier one still has on its way is refused once a
-later one was heard, and so is what a run has on its way that has taken its limits back.
+A holder may number its runs (`epoch`). Requests of an earlier run are refused once a later run is
+known, and requests of a run that has removed its limits are refused too.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Fences:
     _heard: dict[str, tuple[int, bool]] = field(default_factory=dict)
 
     def refused(self, holder: str, epoch: int) -> str:
-        """Why that run may set nothing any more; empty where it may."""
+        """Return why the run may no longer set limits; empty if it may."""
         latest, ended = self._heard.get(holder, (-1, False))
         if epoch < latest:
             return f"run {epoch} of {holder} is over: run {latest} goes on"
@@ -74,10 +73,10 @@ class Fences:
 
 
 def asked_override(document: Any, now: float) -> Override:
-    """The override that this request body asks for: {"holder", "leaseSeconds", "limits": {name:
-    number}}; and "epoch", "enforce".
+    """Parse a request body into an override: {"holder", "leaseSeconds", "limits": {name: number}},
+    optionally "epoch" and "enforce".
 
-    Errors: InputError with the member that is wrong.
+    Errors: InputError naming the invalid member.
     """
     if not isinstance(document, dict) or document.keys() - {
         "holder",
@@ -96,7 +95,7 @@ def asked_override(document: Any, now: float) -> Override:
     )
     if (
         not isinstance(holder, str) or not 0 < len(holder) <= 128 or not holder.isprintable()
-    ):  # it is said, on a line of its own
+    ):  # it is printed on its own log line
         raise InputError("a name of at most 128 printable characters was expected", "holder")
     if (
         isinstance(lease_s, bool)
@@ -132,24 +131,24 @@ def asked_override(document: Any, now: float) -> Override:
 
 
 def asked_epoch(value: Any) -> int:
-    """The number of a run. Errors: InputError where it is none."""
+    """Parse the number of a run. Errors: InputError if it is not an integer from 0 up."""
     if type(value) is not int or not 0 <= value < 2**31:
         raise InputError("the number of a run was expected, from 0 up", "epoch")
     return value
 
 
 def in_force(limits: ServingLimits, override: Override | None, now: float) -> ServingLimits:
-    """The limits with the override, as long as its lease lasts; where the file is tighter, it
-    stays.
+    """Return the limits with the override applied while its lease lasts; an override never loosens
+    the file.
 
-    Errors: InputError where the two together cannot be meant.
+    Errors: InputError if the combination contradicts itself.
     """
     if override is None or now >= override.until:
         return limits
     spec = limits.spec
     stated = replace(
         spec.edge, queue_deadline_seconds=rules_of(limits).queue_deadline_s
-    )  # it may follow from the service level
+    )  # the deadline may be derived from the SLO
     changed_request: RequestLimits = replace(
         spec.request, **_tighter(spec.request, _REQUEST, override)
     )
@@ -165,7 +164,7 @@ def in_force(limits: ServingLimits, override: Override | None, now: float) -> Se
 def _tighter(
     section: RequestLimits | EdgeLimits, names: Mapping[str, str], override: Override
 ) -> dict[str, Any]:
-    """What the override makes of a section's fields: it may tighten, never loosen."""
+    """Return the section's fields as changed by the override: the tighter of both values."""
     made: dict[str, Any] = {}
     for name, value in override.values.items():
         if name in names:

@@ -1,5 +1,5 @@
-"""Each engine is asked every second how it is, and is in the rotation as long as what it answers
-says that it works.
+"""Health checks: every engine is queried each second and stays in rotation while its answers show
+that it works.
 
     unknown --answers--> up --no connection, or three looks without an answer--> unreachable
     --answers--> up
@@ -8,12 +8,12 @@ says that it works.
                           |--idle by its page, but owes an answer for OWED_S--> stalled --something moves, or nothing is owed--> up
                           |--its page is that of an engine named before it--> named-twice --not any more--> up
 
-200 on /health does not mean that tokens are made (vLLM's answers so with a core that hangs); what
-/metrics counts does, and its pool, which fills while a long prompt is computed and no token is
-counted. A core that hung while it had nothing to do never says that requests run: those that this
-gateway has sent count then. A first step that compiles looks the same: it is left only where there
-is another engine. An engine that is stalled gets nothing new; what it has been given is left to the
-clients and the time-outs.
+200 on /health does not prove that tokens are generated: vLLM answers 200 with a hung core. Progress
+is read from /metrics: its token counters, and the pool usage, which grows while a long prompt is
+computed. A core that hung while idle never reports running requests, so requests sent by this
+gateway count instead. A first step that compiles looks the same, so such an engine is left only if
+another engine could serve its requests. A stalled engine gets no new requests; those in flight are
+left to the clients and the timeouts.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ OWED_S = 60.0
 MISSED = 3
 _POOL_AGAIN_S = 60.0
 Answer = tuple[int, bytes] | None
-"""(status, body) of a question, None where nothing whole came."""
+"""(status, body) of a response; None if no complete response came."""
 
 
 @dataclass(slots=True)
 class Watched:
-    """State of one engine between two health checks. `anew_at`: a restart has been seen by then."""
+    """State of one engine between two health checks. `anew_at`: when a restart was last seen."""
 
     missed: int = 0
     progress: float = -1.0
@@ -64,11 +64,11 @@ def stands(
     now: float,
     owed: Callable[[float], bool],
 ) -> Standing:
-    """How the engine is, after one more look; `seen` is brought up to date. `health`: its status,
-    None where it did not answer.
+    """Return the engine's standing after one more check, and update `seen`. `health`: status of
+    /health, None if it did not answer.
 
-    `owed`: another engine could do what this one owes, an answer without a token of those that were
-    sent to it since then.
+    `owed`: true if a request sent to this engine since the given time has no token yet and another
+    engine could serve it.
     """
     if health is None:
         seen.missed += 1
@@ -99,7 +99,7 @@ def stands(
 
 
 class Health:
-    """The looks at all engines, one task each."""
+    """Checks all engines, one task each."""
 
     def __init__(self, desk: Desk, credentials: bytes = b"") -> None:
         self._desk = desk
@@ -108,25 +108,25 @@ class Health:
         self._watched = {name: Watched() for name in desk.replicas}
 
     async def first_look(self) -> None:
-        """Every engine was looked at once."""
+        """Check every engine once."""
         replicas = self._desk.replicas.values()
         await asyncio.gather(*(self.look(replica) for replica in replicas))
-        for replica in replicas:  # one that was named before may have answered after
+        for replica in replicas:  # an engine named earlier may have answered later
             if replica.standing == "up" and (other := self._named_before(replica)):
                 self._is_named_twice(replica, other)
 
     def start(self) -> None:
-        """Looks go on until `stop`."""
+        """Start periodic checks; they run until `stop`."""
         loop = asyncio.get_running_loop()
         for name, replica in self._desk.replicas.items():
             if name not in self._tasks:
                 self._tasks[name] = loop.create_task(self._watch(replica))
 
     async def follow(self, replica: Replica) -> None:
-        """One that came later is looked at at once, and from then on."""
+        """Check an engine that was added later, now and periodically."""
         watched = self._watched[replica.name] = Watched()
         await self.look(replica)
-        if self._watched.get(replica.name) is watched:  # it may have left while it was looked at
+        if self._watched.get(replica.name) is watched:  # it may have left during the check
             self._tasks[replica.name] = asyncio.get_running_loop().create_task(self._watch(replica))
 
     def forget(self, name: str) -> None:
@@ -166,7 +166,7 @@ class Health:
         if standing == "up" and (other := self._named_before(replica)):
             self._is_named_twice(replica, other)
             return
-        if replica.standing != "up":  # it may have been started anew, with another pool
+        if replica.standing != "up":  # it may have restarted with another pool
             watched.pool_at = now - _POOL_AGAIN_S
         if standing == "up" and page is not None and now - watched.pool_at >= _POOL_AGAIN_S:
             await self._read_pool(replica, watched, text, now)
@@ -181,8 +181,8 @@ class Health:
             watched.gaps, watched.gaps_s = page.gaps, page.gaps_s
 
     def _named_before(self, replica: Replica) -> str:
-        """The name of an engine that was named before this one and is the same process, empty where
-        there is none that answers.
+        """Return the name of an earlier engine that is the same process and still answers; empty if
+        there is none.
         """
         began = self._watched[replica.name].began
         for name, other in self._desk.replicas.items():
@@ -220,7 +220,7 @@ class Health:
         served = served_in(came[1]) if came is not None and came[0] == 200 else None
         if (
             served is not None or replica.standing != "up"
-        ):  # it may have been started anew, with another model
+        ):  # it may have restarted with another model
             self._desk.serves(replica, served or Served())
 
 
@@ -233,10 +233,10 @@ def _why(
     *,
     has_pool: bool,
 ) -> str:
-    """Why the engine stands so, in words; empty where all is well."""
+    """Return the reason for the standing as a clause; empty if the engine is healthy."""
     path = replica.address.path.decode()
     if standing == "stalled":
-        return "it has requests, and nothing has come of them"
+        return "it has requests and generates no tokens"
     if health is None:
         return (
             replica.why

@@ -53,7 +53,7 @@ class Answer:
         return self.body.decode("utf-8-sig", "replace")
 
     def json(self) -> Any:
-        """The decoded body, or None if it is no JSON."""
+        """The decoded body; None if it is not JSON."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):

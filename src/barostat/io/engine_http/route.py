@@ -1,6 +1,4 @@
-"""The way to one engine's HTTP server: directly, or through the API server of the cluster that it
-runs in.
-"""
+"""Routes to an engine's HTTP server: direct, or through the Kubernetes API server."""
 
 from __future__ import annotations
 
@@ -14,31 +12,31 @@ from barostat.io.engine_http.http import MAX_BODY_BYTES, Answer, Failure, ask, c
 
 
 class EngineRoute(Protocol):
-    """What asks one engine. `base` names it for a person, `name` is its replica's name."""
+    """Sends requests to one engine."""
 
     @property
     def base(self) -> str:
-        """The address, as a person would write it."""
+        """Base URL, for display."""
 
     @property
     def name(self) -> str:
         """The replica's name."""
 
     def at(self, path: str) -> str:
-        """What was read, as the source of a signal."""
+        """URL of an endpoint, for the source of a signal."""
 
     async def ask(
         self, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES
     ) -> Answer | Failure:
-        """The answer within the time, as much of it as came."""
+        """Return the response, truncated at `max_bytes` or after `within_s`; Failure if none came."""
 
     async def close(self) -> None:
-        """Nothing is open any more."""
+        """Close all connections."""
 
 
 @dataclass(slots=True)
 class DirectRoute:
-    """An engine at an address that can be reached from here."""
+    """An engine whose address is reachable from this machine."""
 
     where: Address
     _session: httpx.AsyncClient | None = None
@@ -60,7 +58,7 @@ class DirectRoute:
     async def ask(
         self, path: str, *, within_s: float, post: Any = None, max_bytes: int = MAX_BODY_BYTES
     ) -> Answer | Failure:
-        """The answer within the time, as much of it as came."""
+        """Return the response, truncated at `max_bytes` or after `within_s`; Failure if none came."""
         if self._session is None:
             self._session = client(self.where)
         found = await ask(
@@ -77,6 +75,6 @@ class DirectRoute:
         return found
 
     async def close(self) -> None:
-        """The connections are closed."""
+        """Close the connections."""
         if self._session is not None:
             await self._session.aclose()

@@ -123,7 +123,7 @@ class Scraper:
                 self._note(token_ok=False, token_detail=f"HTTP {status}, {_said(answer)}")
 
     async def close(self) -> None:
-        """The connections are closed."""
+        """Close the connections."""
         await self.where.close()
 
     def forget_before(self, at: float) -> None:

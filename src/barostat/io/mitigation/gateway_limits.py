@@ -1,4 +1,6 @@
-"""The acts at gateways: a limit is held there, and taken back when it is not needed any more."""
+"""Acts at gateways: put a temporary limit in force, renew it, and remove it when it is no longer
+needed.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def _hold(ground: ActContext) -> GatewayHold:
 
 
 async def held(ground: ActContext, do: Do) -> None:
-    """The limit is in force while something is watched: put anew where another run has put it.
+    """Keep the plan's limit in force during a wait; set it again if another run has replaced it.
     Errors: Denied.
     """
     if ground.plan.edge is not None:
@@ -43,7 +45,7 @@ async def held(ground: ActContext, do: Do) -> None:
 
 
 async def tighten(ground: ActContext, do: Do, act: TightenGateway) -> Done:
-    """TightenGateway. Errors: Denied."""
+    """Perform Perform TightenGateway. Errors: Denied."""
     hold = _hold(ground)
     if act.back:
         await ground.claimed_home(do)
@@ -63,8 +65,8 @@ async def pages(ground: ActContext, at: float) -> tuple[GatewayPage, ...]:
 
 
 async def await_calm(ground: ActContext, do: Do) -> Done:
-    """AwaitCalm: watches home's engines and the gateways until they have been calm for long enough.
-    Errors: Denied.
+    """Perform AwaitCalm: watch the target's engines and the gateways until they have been calm for
+    long enough. Errors: Denied.
     """
     edge, pace = edge_of(ground.plan), ground.pace
     began = ground.clock.now()

@@ -1,5 +1,5 @@
-"""What a remedy measures anyway, kept for its post-mortem. Only drawn, never judged by: whatever
-goes wrong here, the remedy goes on.
+"""Keeps the measurements of a remedy for its post-mortem. They are only plotted, never used for
+decisions, so an error here never stops the remedy.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from barostat.judge.mitigation.target_snapshot import TargetSnapshot
 def before(ground: ActContext, seen: TargetSnapshot | None) -> None:
     """Add the observation of the target to the measurements before the change."""
     if seen is not None:
-        with suppress(Exception):  # a bug of ours in what is only drawn must not end a remedy
+        with suppress(Exception):  # a bug in plotted data must not end a remedy
             for replica in seen.recording.replicas:
                 _note(ground, _looks("before", seen.recording, replica))
 
 
 @dataclass(slots=True)
 class Following:
-    """The engines of one verification, from its first scrape on: what was seen is on the ground's
-    looks, also of one that is broken off.
+    """Follows the engines during one verification. Measurements are added to the ground's looks at
+    once, so that an aborted verification keeps them.
     """
 
     ground: ActContext
@@ -36,7 +36,7 @@ class Following:
     _looks: dict[tuple[str, str], Look] = field(default_factory=dict)
 
     def take(self) -> None:
-        """What came since the last time."""
+        """Add the scrapes since the last call."""
         with suppress(Exception):  # as above
             for pod, scraper in self.eye.scrapers.items():
                 last = self._last.get(pod)
@@ -46,7 +46,7 @@ class Following:
                     self._last[pod] = new[-1]
 
     def end(self) -> None:
-        """What can be said of the time as a whole: of that part of it that counted."""
+        """Add the figures of the whole measured period."""
         with suppress(Exception):  # as above
             for pod, scraper in self.eye.scrapers.items():
                 if len(scraper.scrapes) > 1:

@@ -218,7 +218,7 @@ def _fits(held: State, state: State, revision: int) -> bool:
 def _measured(found: Object | RequestFailed, looks: Iterable[Look]) -> dict[str, str]:
     try:
         kept = carried("" if isinstance(found, RequestFailed) else text(found, "data", SEEN), looks)
-    except Exception:  # a bug of ours in what is only drawn must not end a remedy
+    except Exception:  # a bug in plotted data must not end a remedy
         return {}
     return {SEEN: kept} if kept else {}
 

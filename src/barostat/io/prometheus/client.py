@@ -85,7 +85,7 @@ class Prometheus:
         return _within(found, start - 1, end + 1)
 
     async def close(self) -> None:
-        """The connections are closed."""
+        """Close the connections."""
         if self._session is not None:
             await self._session.aclose()
             self._session = None

@@ -1,5 +1,5 @@
-"""Kubernetes objects as far as a diagnosis needs them: no values of foreign variables, no copies of
-the manifest, no bookkeeping.
+"""Redacts Kubernetes objects to what a diagnosis needs: no values of unknown variables, no copies
+of the manifest, no bookkeeping.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DROPPED = frozenset({"managedFields", "data", "stringData", "binaryData", "encr
 _VARIABLES = re.compile(r"^(?:\w*[eE]nv(?:ironment)?(?:Vars?|s)?|environment)$")
 _COMMANDS = frozenset({"args", "command"})
 _KEY = re.compile(r"(?:^|[-_])(?:api[-_]?key|pass(?:word|wd)?|token|secret)$", re.IGNORECASE)
-"""A number under such a name is a key of digits, and no amount."""
+"""A number under such a name is a numeric secret, not a quantity."""
 _REFERENCES = frozenset(
     {
         "secretName",
@@ -43,7 +43,7 @@ _REFERENCES = frozenset(
 
 
 def document(value: Any) -> Any:
-    """A decoded document, safe to hand on; its shape stays that of `kubectl get -o json`."""
+    """Return a decoded document without secrets, in the shape of `kubectl get -o json`."""
     return _walk(value, "")
 
 
@@ -98,8 +98,8 @@ def _entry(name: str, value: Any) -> Any:
 
 
 def _command(words: list[str]) -> list[str]:
-    """Return the words of a command without secrets, those included that only the words before them
-    give away: `curl -u user:password`.
+    """Return the words of a command without secrets, including those recognisable only by the
+    preceding word: `curl -u user:password`.
     """
     found = list(arguments(tuple(words)) or ())
     whole = clean(" ".join(found)).split(" ")
@@ -107,7 +107,7 @@ def _command(words: list[str]) -> list[str]:
 
 
 def _cause(value: Any) -> Any:
-    """Return what a person or a tool wrote about a change, as careful as with a command line."""
+    """Return a change-cause annotation, redacted like a command line."""
     if not isinstance(value, str):
         return _walk(value, "")
     cleaned = str(arguments(value))
@@ -118,7 +118,7 @@ def _cause(value: Any) -> Any:
 
 
 def _of_variable(name: str, value: Any) -> Any:
-    """Return a variable of a mapping: its value only where the name is known to be harmless."""
+    """Return the value of a variable if its name is known to be harmless, else REDACTED."""
     match value:
         case Mapping() | None | bool():
             return _walk(value, name)
@@ -127,8 +127,8 @@ def _of_variable(name: str, value: Any) -> Any:
 
 
 def _variable(item: Any) -> Any:
-    """One entry of `env`: the value only where the name is known to be harmless; where it comes
-    from stays, by name.
+    """Return an entry of `env`, with its value only if the name is known to be harmless. References
+    (valueFrom) are kept.
     """
     if isinstance(item, str) and "=" in item:
         name, _, value = item.partition("=")

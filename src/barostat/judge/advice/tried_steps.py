@@ -311,7 +311,7 @@ def _candidate(lever: str, change: ProposedChange, bench: Bench) -> Candidate | 
         made = candidate(lever, (change,), bench.today)
     except InputError as error:
         sized = isinstance(change, SetFlag | UnsetFlag) and change.name in SIZING
-        hint = "; what-if takes what is missing" if sized and bench.today.sizing.lacks else ""
+        hint = "; pass them to what-if" if sized and bench.today.sizing.lacks else ""
         return Prose(f"{error.what}{hint}")
     if made.kv_budget is not None:
         made = replace(made, kv_budget=made.kv_budget // bench.engines)
@@ -456,7 +456,7 @@ def _capacity_ratio(change: ProposedChange, chosen: Candidate, bout: Bout) -> fl
 
 
 def _not_advised(step: NextStep, forecast: StepForecast) -> NextStep:
-    why = f"{as_written(step.change)} is forecast to cost more than it brings"
+    why = f"{as_written(step.change)} is forecast to do more harm than good"
     return replace(step, because=Prose(f"{why}: {summary_of(forecast)}"))
 
 
@@ -479,7 +479,7 @@ def _basis(bench: Bench, bout: Bout, window: Window, duration_s: float) -> Prose
         divided += ": tried with what is usual alone"
     guessed = "".join(f"; {one.text}" for one in bench.assumptions)
     return Prose(
-        "tried on the twin of this engine, on traffic like that of the last "
+        "simulated on a twin of this engine with traffic like that of the last "
         f"{bench.traffic.span_s:.0f} s, {_VERSIONS} runs of {duration_s:.0f} s each; a step's time "
         f"may be off by {bench.pace.pace.error_ratio:.0%} either way{divided}{guessed}{trust}"
     )

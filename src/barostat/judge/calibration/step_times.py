@@ -112,7 +112,7 @@ def told(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
     varied = (
         ""
         if max(loads) >= _VARIED * max(min(loads), 0.1)
-        else ", at one load only: forecasts for another are wide"
+        else ", at one load only: forecasts for another load have wide intervals"
     )
     steps = sum(sample.steps for sample in samples)
     return (
@@ -121,27 +121,27 @@ def told(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
 
 
 def told_of_division(found: FittedStepTimes) -> str:
-    """How far it is known what prompts have of a step's time; empty where the paces about agree."""
+    """Return how well the share of prompts in a step's time is known; empty if the paces roughly agree."""
     shares = [shares_of(pace, found.samples)[1] for pace in (found.pace, *found.others)]
     low, high = min(shares), max(shares)
     if high - low < _OPEN_RATIO:
         return ""
     return (
-        f"; what its prompt tokens have of a step's time, {low:.0%} to {high:.0%}, this load "
-        "does not tell"
+        f"; under this load the share of prompt tokens in a step's time is only known to be "
+        f"{low:.0%} to {high:.0%}"
     )
 
 
 def told_of_hidden(expected: LinearPace | None) -> str:
-    """What is done about prompts whose cost preemptions hide."""
+    """Return the note on prompts whose cost is hidden by preemptions."""
     if expected is not None:
         return (
-            "; what preemptions made to compute again is in no counter: what a prompt token "
-            "costs is taken from the card's figures"
+            "; no counter shows what was recomputed after preemptions: the time per prompt token is "
+            "taken from the card's figures"
         )
     return (
-        "; what preemptions made to compute again is in no counter, so what a prompt token "
-        "costs is not told: forecasts are wide "
+        "; no counter shows what was recomputed after preemptions, so the time per prompt token "
+        "is unknown and forecasts have wide intervals "
         "(--model-config and --gpu, or an engine started with "
         "--enable-logging-iteration-details, narrow them)"
     )
@@ -156,7 +156,7 @@ def hidden_prompts(expected: LinearPace | None, samples: Sequence[StepSample]) -
 
 
 def source_of(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
-    """What the pace is made of, for a person."""
+    """Return the source of the pace for reports."""
     return f"{len(samples)} stretches between scrapes of {engine.scrapes[-1].source}"
 
 

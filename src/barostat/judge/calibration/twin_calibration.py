@@ -172,8 +172,8 @@ def _refined(
     note = told(engine, samples)
     if preempted and way.again_tokens is not None:
         note += (
-            f"; {preempted:.0f} preemptions, of which no counter tells what was computed "
-            f"again: {way.again_tokens:.0f} tokens each in "
+            f"; {preempted:.0f} preemptions, for which no counter shows what was recomputed: "
+            f"{way.again_tokens:.0f} tokens each in "
             "the twin"
         )
     if prompts is None:
@@ -182,7 +182,7 @@ def _refined(
     elif (unsure := prompts.ratios[2] - prompts.ratios[0]) > _WORTH_TELLING_RATIO * prompts.ratios[
         0
     ]:
-        note += f"; what a prompt token costs is known to {unsure / prompts.ratios[0]:.0%}"
+        note += f"; the time per prompt token is known to within {unsure / prompts.ratios[0]:.0%}"
     paces = fitted(samples, expected, source_of(engine, samples), prompts)
     front = front_s(engine)
     pace, *others = (replace(one, front_s=front) for one in paces)

@@ -1,4 +1,4 @@
-"""A case: one window with every symptom's verdict on it; and what a cause can answer to a case."""
+"""Case: one window with the verdicts of all symptoms. Judgement: what a cause says about a case."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Case:
         return self.verdicts.get(name, Unknown("not judged"))
 
     def present(self, *names: str) -> tuple[str, ...]:
-        """Those of the names that are Present: falsy when none is."""
+        """Return the named symptoms that are Present; empty if none is."""
         return tuple(name for name in names if isinstance(self.verdict(name), Present))
 
     def harmed(self, harm: Harm) -> tuple[str, ...]:
-        """The names of all symptoms of this harm that are Present: first those that give a reason in
-        the engine, then the surest.
+        """Return the present symptoms with this harm: those that locate it in the engine first,
+        then by confidence.
         """
         of_harm = [
             symptom for symptom in symptoms() if harm in symptom.harm and self.present(symptom.name)
@@ -49,11 +49,11 @@ class Case:
         return tuple(symptom.name for symptom in of_harm)
 
     def absent(self, *names: str) -> bool:
-        """True if every one of the names is Absent: measured, and not there."""
+        """True if every named symptom is Absent, that is, measured and not found."""
         return all(isinstance(self.verdict(name), Absent) for name in names)
 
     def because(self, *names: str) -> str:
-        """The sentences of those that are Present or Absent, joined."""
+        """Return the reasons of the named symptoms that are Present or Absent, joined."""
         said = [
             verdict.because
             for name in names
@@ -62,7 +62,7 @@ class Case:
         return "; ".join(dict.fromkeys(said))
 
     def confidence(self, *names: str) -> float:
-        """Highest confidence among those that are Present, else 0."""
+        """Return the highest confidence of the named symptoms that are Present, else 0."""
         return max(
             (
                 verdict.confidence
@@ -73,7 +73,7 @@ class Case:
         )
 
     def missing(self, *names: str) -> tuple[str, ...]:
-        """Signals that the Unknown ones among the names lack."""
+        """Return the signals that are missing for the named symptoms that are Unknown."""
         lacking = [
             signal
             for name in names
@@ -87,7 +87,7 @@ class Case:
 class Claim:
     """This cause explains the case.
 
-    `rests_on`: the symptoms that carry it, strongest first. Units: `confidence` 0..1.
+    `rests_on`: the symptoms that support it, strongest first. Units: `confidence` 0..1.
     """
 
     confidence: float
@@ -96,16 +96,14 @@ class Claim:
     rests_on: tuple[str, ...]
     variant: str = ""
     kills: bool = False
-    """True where this kind of load ends the engine, which load otherwise never does."""
+    """True if this cause can end the engine process, which load normally cannot."""
     only_contributes: bool = False
-    """True where this makes another cause worse and would explain nothing alone: it is never the
-    diagnosis.
-    """
+    """True if this only makes another cause worse; it is then never the diagnosis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """This cause is not it, and what was measured says so."""
+    """The measurements rule this cause out."""
 
     because: str
 
@@ -123,10 +121,10 @@ Judgement = Claim | Cleared | Open
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A rule over symptoms.
+    """A cause: a rule over symptoms.
 
-    `rank`: of two causes that both claim, the one with the lower rank explains the other (a dead
-    card explains a hang).
+    `rank`: if two causes claim a case, the one with the lower rank explains the other (a dead GPU
+    explains a hang).
     """
 
     name: CauseName

@@ -21,7 +21,7 @@ SOURCES: tuple[tuple[tuple[str, ...], str], ...] = (
         ),
         (
             "two scrapes of /metrics or more (a URL, or metrics/<replica>/<unix "
-            "seconds>.prom): tells every kind of KV pressure"
+            "seconds>.prom): shows every kind of KV pressure"
         ),
     ),
     (
@@ -41,12 +41,12 @@ SOURCES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("max_running", "max_batched", "max_model"),
-        "the engine's command line or start-up log: tells the limits it runs with",
+        "the engine's command line or start-up log: shows the limits it runs with",
     ),
     (
         ("log_",),
         (
-            "the engine's log (--log FILE, or logs/<replica>.log): tells failures at start and "
+            "the engine's log (--log FILE, or logs/<replica>.log): shows failures at start and "
             "out-of-memory"
         ),
     ),
@@ -54,28 +54,28 @@ SOURCES: tuple[tuple[tuple[str, ...], str], ...] = (
         ("api_server_cpu", "engine_core_", "worker_cpu", "cpu_", "host_memory"),
         (
             "CPU per process (--pid N on the engine's host, or host/<replica>/<unix "
-            "seconds>.json): tells a host limit from an engine limit"
+            "seconds>.json): distinguishes a host limit from an engine limit"
         ),
     ),
     (
         ("gpu_",),
         (
-            "the card's state (nvidia-smi, amd-smi or DCGM output in gpu/<replica>/): tells "
+            "the card's state (nvidia-smi, amd-smi or DCGM output in gpu/<replica>/): shows "
             "compute saturation and faulty cards"
         ),
     ),
-    (("kernel_",), "the node's kernel log (logs/<node>.kernel.log): tells Xid and OOM kills"),
+    (("kernel_",), "the node's kernel log (logs/<node>.kernel.log): shows Xid and OOM kills"),
     (
         ("pod_", "node_", "pods_", "replicas_", "hpa_", "rollout_", "scale_in"),
-        "pod status and events (kubernetes/*.json): tells restarts and scheduling",
+        "pod status and events (kubernetes/*.json): shows restarts and scheduling",
     ),
     (
         ("previous_log",),
-        "the container's previous log (logs/<replica>.previous.log): tells why it restarted",
+        "the container's previous log (logs/<replica>.previous.log): shows why it restarted",
     ),
     (
         ("gateway_",),
-        "an access log of the gateway (gateway/*.log): tells latency made outside the engine",
+        "an access log of the gateway (gateway/*.log): shows latency outside the engine",
     ),
     (
         ("probe_", "health_"),

@@ -1,5 +1,5 @@
-"""Of a cluster's objects, those that can matter to one replica: what a fleet of hundreds needs, so
-that judging it does not read every pod for every replica.
+"""Selects the cluster objects that concern one replica, so that judging a fleet of hundreds does
+not read every pod for every replica.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from barostat.platform.objects import Object, items, mapping, name_of, shape_pro
 from barostat.platform.workload import pods_by_workload
 
 FEW = 8
-"""Up to so many replicas each is judged with the whole recording."""
+"""Up to this number of replicas, each is judged with the whole recording."""
 
 Nearby = Callable[[ReplicaRecording], Recording]
 
 
 def nearby(recording: Recording) -> Nearby:
-    """Return the recording for each replica, with the objects of its pod's namespace, the pods of
-    its workload, its node, and events about none of the others. Whole where the pod is not found by its full
-    name.
+    """Return a function that reduces the recording to one replica: objects of its pod's namespace,
+    the pods of its workload, its node, and events not about other pods or nodes. The recording is
+    not reduced if the pod is not found by its full name.
     """
     if len(recording.replicas) <= FEW:
         return lambda _: recording
@@ -81,7 +81,9 @@ def _of_namespace(documents: Mapping[str, Any], namespace: str) -> dict[str, Any
 def _events(
     documents: Mapping[str, Any],
 ) -> tuple[Mapping[str, list[Object]], Mapping[str, list[Object]], list[Object] | None]:
-    """Events about pods and about nodes by name, and all others; None where they are none."""
+    """Return events about pods and about nodes by name, and all other events; None for those if the
+    recording has no valid events.
+    """
     about: dict[str, defaultdict[str, list[Object]]] = {
         "Pod": defaultdict(list),
         "Node": defaultdict(list),

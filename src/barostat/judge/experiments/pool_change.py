@@ -94,9 +94,7 @@ def pool_then(today: Sizing, changes: Mapping[str, ConfigScalar | None]) -> Pool
     """
     words = ", ".join(f"{option_of(name)}={value}" for name, value in changes.items())
     if today.lacks or today.model is None or today.version is None:
-        raise InputError(
-            f"the pool that follows from it cannot be reckoned without {today.lacks}", words
-        )
+        raise InputError(f"the resulting pool cannot be computed without {today.lacks}", words)
     before, after = _planned(today, {}), _planned(today, changes)
     if not after.fits:
         from barostat.judge.sizing.fitting_changes import why_not

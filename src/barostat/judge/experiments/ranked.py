@@ -1,5 +1,5 @@
-"""A workload on the data-parallel ranks of one endpoint: what each of them and all together come
-to, and which of them thrashes.
+"""Simulates a workload on the data-parallel ranks of one endpoint: results of each rank and of all,
+and which ranks thrash.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo, Summary, summarise
 
 _SERVER_EACH_SINCE = "0.15.0"
-"""As many API servers as ranks are the default, each of which balances by itself."""
+"""From this version on, the default is one API server per rank, and each balances independently."""
 _BALANCED_AS = "0.32."
 _THRASHES = 0.1
-"""So many preemptions for each request are worth a name."""
+"""Preemptions per request above which a rank counts as thrashing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One run. `summaries`: of each rank; `summary`: of all. `notes`: sentences for a person."""
+    """Result of one run. `summaries`: one per rank; `summary`: of all ranks. `notes`: sentences for
+    the report.
+    """
 
     outcome: RanksOutcome
     summary: Summary
@@ -36,7 +38,7 @@ class Ranked:
 
     @property
     def thrashing(self) -> tuple[int, ...]:
-        """The ranks that preempt more than now and then, the worst first."""
+        """Ranks that thrash, the worst first."""
         ratios = {
             rank: one.preemptions / len(one.lives)
             for rank, one in enumerate(self.outcome.ranks)
@@ -57,9 +59,10 @@ def ranked_run(
     in_step: bool = False,
     seed: int = 0,
 ) -> Ranked:
-    """The run. `in_step`: the model has experts. `seed`: of which API server a request reaches.
+    """Run the workload. `in_step`: ranks step together (the model has experts). `seed`: selects the
+    API server that each request reaches.
 
-    Errors: InputError for a row that asks for a rank that is not there.
+    Errors: InputError for a row that names a rank that does not exist.
     """
     known = parse_version(version)
     servers = ranks if known is None or known.at_least(_SERVER_EACH_SINCE) else 1

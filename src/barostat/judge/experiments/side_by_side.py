@@ -172,7 +172,7 @@ def title_of(field: str, promised: bool) -> str:
     )
 
 
-NO_DIFFERENCE = "no difference from today that is more than chance"
+NO_DIFFERENCE = "no significant difference from today"
 
 
 def told(found: Sequence[Difference], *, promised: bool = True) -> str:

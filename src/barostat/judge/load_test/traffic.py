@@ -30,12 +30,12 @@ class Traffic:
 
     @property
     def is_open(self) -> bool:
-        """Arrivals do not wait for answers, so that a stalled server is not spared."""
+        """True if arrivals do not wait for answers, so that a stalled server is not spared."""
         return not self.clients and not any(row.after_id is not None for row in self.rows)
 
     @property
     def rate_per_s(self) -> float | None:
-        """Arrivals per second on average, None where they wait for answers."""
+        """Mean arrivals per second; None for a closed loop."""
         if not self.is_open or len(self.rows) < 2:
             return None
         return (
@@ -46,9 +46,9 @@ class Traffic:
 
 
 def at_rate(traffic: Traffic, per_s: float) -> Traffic:
-    """The same requests in the same rhythm, at that many per second on average.
+    """Scale the schedule to `per_s` arrivals per second on average, keeping its rhythm.
 
-    Errors: InputError where arrivals wait for answers, or all come at one instant.
+    Errors: InputError for a closed loop, or if all requests arrive at one instant.
     """
     now = traffic.rate_per_s
     if now is None:
@@ -75,7 +75,7 @@ def faster(traffic: Traffic, times: float) -> Traffic:
 
 
 def with_clients(traffic: Traffic, clients: int) -> Traffic:
-    """The rows over and over, dealt out to so many clients, each with one request at a time."""
+    """Return a closed loop: `clients` clients repeat the rows, each with one request at a time."""
     return Traffic(
         tuple(row._replace(arrival_s=0.0, after_id=None) for row in traffic.rows),
         clients,
@@ -84,8 +84,8 @@ def with_clients(traffic: Traffic, clients: int) -> Traffic:
 
 
 def first_at_once(traffic: Traffic) -> Traffic:
-    """The rows from the instant on at which the first comes; a follower's pause stays what it
-    is.
+    """Shift arrivals so that the first request is sent at time 0; pauses of follow-up requests are
+    unchanged.
     """
     starts = [row.arrival_s for row in traffic.rows if row.after_id is None]
     first = min(starts, default=0.0)
@@ -103,8 +103,8 @@ def first_at_once(traffic: Traffic) -> Traffic:
 def as_many(traffic: Traffic, count: int) -> Traffic:
     """Return `count` requests at the same rate, repeating the rows if there are fewer.
 
-    Shared prefixes are shared within one repetition only; a repetition that hits the cache of the
-    previous one would be no load.
+    Prefixes are shared within one repetition only, because a repetition that hits the cache of the
+    previous one would be too light.
     """
     rows, turns = traffic.rows[:count], -(-count // max(1, len(traffic.rows)))
     if turns < 2 or not traffic.rate_per_s:
@@ -125,8 +125,8 @@ def as_many(traffic: Traffic, count: int) -> Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The most that limits let in. Units: tokens, requests at once. `at_once`: of the longest ones,
-    as far as the edge's budget goes.
+    """Largest load that the limits allow. Units: tokens; concurrent requests. `at_once`: requests
+    of the maximum length that fit the edge's KV budget.
     """
 
     input_tokens: int
@@ -136,16 +136,14 @@ class Allowed:
 
 
 def allowed(limits: ServingLimits, where: str) -> Allowed:
-    """What the limits allow. Errors: InputError naming the field without which nothing is
-    limited.
-    """
+    """Return what the limits allow. Errors: InputError naming a field that is needed and not set."""
     spec = limits.spec
     length, engine, request = spec.engine.max_model_len, spec.engine, spec.request
     output = request.max_output_tokens
     if output is None:
         raise InputError(
-            "request.maxOutputTokens is not set: any answer may be as long as it likes, "
-            "and no test proves that",
+            "request.maxOutputTokens is not set: output length is unlimited, and no test can "
+            "prove that",
             where,
         )
     most_in = (
@@ -155,14 +153,14 @@ def allowed(limits: ServingLimits, where: str) -> Allowed:
     )
     if most_in is None or most_in < 1:
         raise InputError(
-            "request.maxInputTokens (or engine.maxModelLen) is not set: the longest prompt "
-            "is not known",
+            "request.maxInputTokens (or engine.maxModelLen) is not set: the longest prompt is "
+            "unknown",
             where,
         )
     slots = engine.max_num_active_seqs or engine.max_num_seqs
     if slots is None:
         raise InputError(
-            "engine.maxNumSeqs is not set: how many requests run at once is not limited", where
+            "engine.maxNumSeqs is not set: the number of running requests is not limited", where
         )
     budget = spec.edge.kv_token_budget
     return Allowed(
@@ -203,7 +201,7 @@ def worst_mix(most: Allowed) -> Traffic:
 
 
 def mixed(most: Allowed, count: int, per_s: float) -> Traffic:
-    """Poisson arrivals of lengths spread evenly over what is allowed."""
+    """Return `count` Poisson arrivals at `per_s`, with lengths uniform over what is allowed."""
     gaps, inputs, outputs = (Dice(0, f"mixed/{name}") for name in ("arrivals", "input", "output"))
     at_s, rows = 0.0, []
     for place in range(count):
@@ -221,7 +219,7 @@ def mixed(most: Allowed, count: int, per_s: float) -> Traffic:
 
 
 def burst(most: Allowed, every_s: float) -> Traffic:
-    """Bursts of as many requests as may be there, of any length that is allowed, so far apart."""
+    """Return bursts of `at_once` requests of any allowed length, `every_s` seconds apart."""
     told = f"{BURSTS} bursts of {most.at_once}, {every_s:g} s apart"
     lengths = mixed(most, BURSTS * most.at_once, 1.0).rows
     rows = tuple(

@@ -92,7 +92,7 @@ def changed_template(
     *,
     config_maps: Mapping[str, Object] | None = None,
 ) -> Object | NotChanged:
-    """The template with the change, everything else as it is."""
+    """Return a copy of the template with the change."""
     match change.kind:
         case "argument" | "environment" | "config-file":
             value = None if change.value is None else _scalar(change.value)

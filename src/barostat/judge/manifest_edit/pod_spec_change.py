@@ -1,5 +1,5 @@
-"""Changes of a pod template that are no setting of the engine: its memory, /dev/shm, service links,
-the startup probe.
+"""Changes of a pod template outside the engine's settings: memory, /dev/shm, service links, startup
+probe.
 
 memory               700Mi: limit and request; 700Mi (request 500Mi): where they differ; absent: neither
 /dev/shm             1Gi: an emptyDir in memory of that size; unlimited: one without a size; absent: nothing is mounted there
@@ -32,7 +32,7 @@ UNLIMITED = "unlimited"
 
 
 def change_of_pod_spec(edit: PodEdit, template: Object) -> ConfigChange | NotChanged:
-    """The edit as a change of this template."""
+    """Express the edit as a change of this template; NotChanged if it cannot be made."""
     match edit:
         case SetMemory(amount):
             if engine_container(template) is None:
@@ -60,7 +60,7 @@ def _change(name: str, template: Object, wanted: str) -> ConfigChange | NotChang
 
 
 def with_pod_spec(change: ConfigChange, template: Object) -> Object | NotChanged:
-    """The template with the change, everything else as it is."""
+    """Return a copy of the template with the change."""
     new: dict[str, Any] = copy.deepcopy(dict(template))
     match change.name:
         case "memory":
@@ -74,12 +74,12 @@ def with_pod_spec(change: ConfigChange, template: Object) -> Object | NotChanged
         case "startupProbe":
             _put(_engine(new), STARTUP, None if change.value is None else json.loads(change.value))
         case _:
-            return NotChanged(f"{change.name} is no part of the pod that is changed here")
+            return NotChanged(f"{change.name} is not a supported pod-spec change")
     return new
 
 
 def pod_spec_now(name: str, template: Object) -> str | NotChanged | None:
-    """What the template says of it, as a change writes it; None where it says nothing."""
+    """Return the current value in the template, in the notation of changes; None if it is absent."""
     match name:
         case "memory":
             return _memory_now(template)
@@ -92,7 +92,7 @@ def pod_spec_now(name: str, template: Object) -> str | NotChanged | None:
             former = _engine(dict(template)).get(STARTUP)
             return None if former is None else _json(former)
         case _:
-            return NotChanged(f"{name} is no part of the pod that is changed here")
+            return NotChanged(f"{name} is not a supported pod-spec change")
 
 
 def _engine(template: dict[str, Any]) -> dict[str, Any]:
@@ -177,8 +177,8 @@ def _shm_now(template: Object) -> str | NotChanged | None:
 
 
 def _set_shm(template: dict[str, Any], wanted: str | None) -> None:
-    """The volume that is mounted there gets the size, or a new one is; None: the mount goes, and
-    its volume where nobody else has it.
+    """Set the size of /dev/shm on the mounted volume, or on a new one. None: remove the mount, and
+    the volume if nothing else mounts it.
     """
     engine, spec = _engine(template), template["spec"]
     source: dict[str, Any] = {"medium": "Memory"} | (

@@ -29,7 +29,7 @@ Form = Literal["values", "manifest", "autoscaler"]
 
 @dataclass(frozen=True, slots=True)
 class SourcePatch:
-    """What to change, where, and how it then gets into the cluster.
+    """A change of the owner's source: what to change, where, and how it is deployed.
 
     `document`: an excerpt of values, a strategic merge patch of the manifest, or one of the
     autoscaler. `certain`: False where the place in the source had to be left to the person.
@@ -43,7 +43,7 @@ class SourcePatch:
 
 
 def source_patch(owner: Owner, workload: Object, surgery: Surgery) -> SourcePatch:
-    """The change of a setting for whoever keeps the workload's manifest."""
+    """Return the patch of an engine setting for the owner of the workload's manifest."""
     if (
         owner.kind in ("helm", "flux-helm-release")
         and (values := _stack_values(workload, surgery)) is not None
@@ -68,8 +68,8 @@ def source_patch(owner: Owner, workload: Object, surgery: Surgery) -> SourcePatc
 
 
 def manifest_patch(owner: Owner, workload: Object, change: ConfigChange) -> SourcePatch | None:
-    """A change of the pod that is no setting of the engine, for the manifest; None where it does
-    not change the template.
+    """Return the patch of a pod-spec change for the owner's manifest; None if it does not change
+    the template.
     """
     before = mapping(workload, "spec", "template")
     after = with_pod_spec(change, before)
@@ -99,7 +99,7 @@ def manifest_patch(owner: Owner, workload: Object, change: ConfigChange) -> Sour
 
 
 def _changed(before: Object, after: Object, but: str = "") -> dict[str, Any]:
-    """The keys that differ, at their new values; null for one that is gone."""
+    """Return the keys that differ with their new values; null for removed keys."""
     return {
         key: after.get(key)
         for key in dict.fromkeys([*after, *before])
@@ -114,8 +114,8 @@ def own_patch(
     replicas: int = 1,
     held: tuple[Api, str] | None = None,
 ) -> SourcePatch | None:
-    """The change as a merge patch of the object itself, or of the one that holds its templates
-    (`held`); None where the object has no field for it.
+    """Return the change as a merge patch of the object, or of the object that holds its templates
+    (`held`); None if the object has no field for it.
     """
     api, name = held or (kind.api, name_of(item))
     namespace = text(item, "metadata", "namespace")
@@ -164,9 +164,7 @@ def former_release(owner: Owner) -> str:
 
 
 def least_replicas(owner: Owner, replicas: int) -> SourcePatch | None:
-    """The autoscaler's minimum raised to so many replicas; None for an owner that is no
-    autoscaler.
-    """
+    """Return the patch that raises the autoscaler's minimum; None if the owner is no autoscaler."""
     field = {"hpa": "minReplicas", "keda": "minReplicaCount"}.get(owner.kind)
     if field is None:
         return None
@@ -184,8 +182,8 @@ def least_replicas(owner: Owner, replicas: int) -> SourcePatch | None:
 
 
 def _stack_values(workload: Object, surgery: Surgery) -> Mapping[str, Any] | None:
-    """The values of vLLM's production stack, where the object's name and labels are that chart's
-    own; else None.
+    """Return values for vLLM's production-stack chart if the object's name and labels show that
+    chart; else None.
     """
     labels = mapping(workload, "metadata", "labels")
     release, model = text(labels, "helm-release-name"), text(labels, "model")
@@ -198,7 +196,7 @@ def _stack_values(workload: Object, surgery: Surgery) -> Mapping[str, Any] | Non
         return None
     setting = SETTINGS.get(canonical_name(surgery.change.name))
     if setting is None or not setting.chart or surgery.change.value is None:
-        return None  # extraArgs is a list: a part of it cannot be set beside the rest
+        return None  # extraArgs is a list: one entry cannot be set without the others
     return {
         "servingEngineSpec": {
             "modelSpec": [

@@ -1,5 +1,5 @@
-"""How long a pod of the target may take to start and to end, as its own manifest says it, and to
-drain, as its requests do.
+"""Time limits for a pod of the target: start and termination from its manifest, drain from its
+measured requests.
 
 Source: apps/v1 Deployment (progressDeadlineSeconds), core/v1 PodSpec
 (terminationGracePeriodSeconds) and Probe, Kubernetes 1.27 to 1.34.
@@ -16,15 +16,15 @@ from barostat.platform.pods import engine_container
 from barostat.remedy.plan import StepLimits
 
 GRACE_S = 30.0
-"""What Kubernetes grants a pod to end that says nothing."""
+"""Termination grace period that Kubernetes uses by default."""
 LONGEST_DRAIN_S = 3600.0
 LONGEST_START_S = 3600.0
-"""Longest start-up deadline that is honoured (an absent deadline may be 2^31 - 1 seconds)."""
+"""Upper bound on the start-up deadline (an absent deadline may be 2^31 - 1 seconds)."""
 
 
 def with_times_of(home: Object, template: Object, bounds: StepLimits) -> StepLimits:
-    """The bounds with the time that home's pods (made from `template`) are given to start, where
-    that is longer, and to end.
+    """Return the bounds with the target's own start-up time, if that is longer, and its termination
+    time. `template`: pod template of the target.
     """
     return replace(
         bounds,
@@ -34,10 +34,10 @@ def with_times_of(home: Object, template: Object, bounds: StepLimits) -> StepLim
 
 
 def drain_s_of(windows: Iterable[Window], verify_s: float) -> float:
-    """Seconds that a drain may last: twice the time that the requests of any of these engines take,
-    with what is queued before them by the end of the proof; 0 where that was not measured.
+    """Return the drain limit in seconds: twice the time until a request that arrives at the end of
+    the proof would finish, on the slowest of these engines; 0 if that was not measured.
 
-    `verify_s`: seconds that the proof may take; a queue that grows now grows on until then.
+    `verify_s`: duration of the proof in seconds; a growing queue is assumed to grow until its end.
     """
     within_s = (_drained_within_s(window, verify_s) for window in windows)
     return min(LONGEST_DRAIN_S, 2.0 * max(within_s, default=0.0))
@@ -58,7 +58,7 @@ def _drained_within_s(window: Window, verify_s: float) -> float:
 
 
 def _start_s(home: Object, template: Object) -> float:
-    """The longer of the rollout's deadline and what the engine's startup probe lets pass."""
+    """Return the longer of the rollout's deadline and the time that the startup probe allows."""
     container = engine_container(template)
     probe = container.probes.get("startup", {}) if container is not None else {}
     tries, each_s, first_s = (

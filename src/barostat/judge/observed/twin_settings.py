@@ -1,6 +1,4 @@
-"""A running engine's twin, from its window alone: scheduler, pool, and the groups of layers that the
-pool holds.
-"""
+"""Twin settings of a running engine, from its window alone: scheduler, pool, and KV groups."""
 
 from __future__ import annotations
 
@@ -38,8 +36,8 @@ _OPTION = "--model-config"
 
 @dataclass(frozen=True, slots=True)
 class SeenTwin:
-    """The twin's settings, and what they assume beyond what the engine shows. `model`: the one of
-    the built-in catalogue whose groups of layers they have, empty where none is known.
+    """The twin's settings, and assumptions about what the engine does not show. `model`: catalogue
+    model whose KV groups were used; empty if none is known.
     """
 
     settings: Settings
@@ -48,11 +46,11 @@ class SeenTwin:
 
 
 def twin_settings(window: Window, card: str | None = None) -> SeenTwin | None:
-    """Return the engine's twin; None where its pool was not seen or its version is not simulated.
+    """Return the engine's twin; None if its pool is unknown or its version is not simulated.
 
-    Groups of layers come from the model's architecture. Where that is not known, all layers are
-    taken as full attention, and the result says so unless the engine's own count of tokens shows
-    it. Drafts are accepted as often as the engine counts.
+    KV groups come from the model's architecture. If that is unknown, all layers count as full
+    attention, which is noted as an assumption unless the engine's token count confirms it. Drafts
+    are accepted at the engine's measured rate.
     """
     found = _without_drafts(window, card)
     if found is None:
@@ -81,7 +79,7 @@ def _without_drafts(window: Window, card: str | None) -> SeenTwin | None:
 
 @dataclass(frozen=True, slots=True)
 class _NotGrouped:
-    """Why the groups of layers are not known. `is_unnamed`: no known model is named."""
+    """Why the KV groups are unknown. `is_unnamed`: the engine names no known model."""
 
     why: str
     is_unnamed: bool = False
@@ -95,9 +93,9 @@ class _NotGrouped:
 def _of_architecture(
     window: Window, config: EngineConfig, pool: SeenPool, card: str | None
 ) -> SeenTwin | _NotGrouped:
-    """The twin with the groups of the model that the engine names.
+    """Return the twin with the KV groups of the model that the engine names.
 
-    Errors: InputError where the engine would refuse its own settings.
+    Errors: InputError if the engine would refuse its own settings.
     """
     named = named_model(config)
     found = find_model(named.name) if named is not None else None
@@ -143,14 +141,16 @@ def _request(
 
 
 def _agrees(made: CapacityPlan, pool: SeenPool) -> bool:
-    """False where the engine counts other tokens than its blocks would hold of this model."""
+    """False if the engine's token count contradicts the model: its blocks would hold a different
+    number.
+    """
     if pool.tokens is None or not made.pool.tokens:
         return True
     return abs(made.pool.tokens / pool.tokens - 1) <= _TOKENS_AGREE_RATIO
 
 
 def _of_one_kind(window: Window, config: EngineConfig, pool: SeenPool) -> Settings:
-    """The twin with one group of full attention that holds the tokens that the engine counts."""
+    """Return the twin with one full-attention group of the pool's size in tokens."""
     blocks = pool.blocks
     if pool.is_of_one_kind is False and pool.tokens is not None:
         blocks = pool.tokens // pool.block_tokens + 1

@@ -1,4 +1,4 @@
-"""Offers in order, the one to take, and why that one."""
+"""Ranks offers and gives the reasons for the first."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from barostat.judge.provisioning.offers import Offer
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`ranked`: best first, infeasible ones last. `because`: reasons for the first; empty if there
-    is none.
+    """Ranked offers. `ranked`: best first, infeasible ones last. `because`: reasons for the first;
+    empty if none is feasible.
 
     `by_price`: ranked by cost, otherwise by number of cards.
     """
@@ -24,7 +24,7 @@ class Choice:
 
     @property
     def chosen(self) -> Offer | None:
-        """The one to take, where there is any."""
+        """The best offer; None if none is feasible."""
         return self.ranked[0] if self.ranked and self.ranked[0].replicas is not None else None
 
 
@@ -58,7 +58,7 @@ def _most(one: Offer, by_price: bool) -> float | None:
 
 def _said(amount: float | None, by_price: bool) -> str:
     if amount is None:
-        return "more than can be told"
+        return "unknown"
     return f"{amount:,.2f} an hour" if by_price else many(round(amount), "card")
 
 
@@ -66,14 +66,14 @@ def _why(meeting: Sequence[Offer], by_price: bool) -> tuple[str, ...]:
     first, others = meeting[0], meeting[1:]
     said = [
         (
-            f"{first.name}: {_said(_amount(first, by_price), by_price)}, the "
-            f"{'cheapest' if by_price else 'fewest cards'} that holds it"
+            f"{first.name}: {_said(_amount(first, by_price), by_price)}, "
+            f"{'cheapest option that meets the SLO' if by_price else 'fewest cards that meet the SLO'}"
         )
     ]
     if others and _amount(others[0], by_price) == _amount(first, by_price):
         said[0] += (
-            f", as {others[0].name} does; it is the better one where steps are slower, or "
-            "has the shorter ITL"
+            f"; tied with {others[0].name}, preferred because it tolerates slower steps or has a "
+            f"shorter ITL"
         )
     elif others and _amount(others[0], by_price) is not None:
         said[0] += (
@@ -82,29 +82,29 @@ def _why(meeting: Sequence[Offer], by_price: bool) -> tuple[str, ...]:
     said += _doubt(first, others, by_price)
     unpriced = [one.name for one in meeting if one.price_per_card is None] if by_price else []
     if unpriced:
-        said.append(f"without a price, and so last: {', '.join(unpriced)}")
+        said.append(f"ranked last because they have no price: {', '.join(unpriced)}")
     if not by_price:
-        said.append("a card is not like another: give --price to rank by cost")
+        said.append("cards differ in cost: give --price to rank by cost")
     return tuple(said)
 
 
 def _doubt(first: Offer, others: Sequence[Offer], by_price: bool) -> list[str]:
-    """What the step model's doubt does to the choice."""
+    """Return how the uncertainty of step times affects the choice."""
     worst = _most(first, by_price)
-    slow = f"should its steps take {1 + first.doubt_ratio:.2f} times as long"
+    slow = f"if its steps take {1 + first.doubt_ratio:.2f} times as long"
     if worst is None:
-        return [f"{slow}, no number of replicas holds it: measure one before you buy"]
+        return [f"{slow}, no number of replicas meets the SLO: measure one before you buy"]
     if first.most == first.replicas:
-        return [f"{slow}, it still holds with these"]
+        return [f"{slow}, it still meets the SLO"]
     rivals = [
         one for one in others if (least := _most(one, by_price)) is not None and least < worst
     ]
     turn = (
         (
-            f"; where all are as slow, {rivals[0].name} is the better one "
+            f"; if all are that slow, {rivals[0].name} is better "
             f"({_said(_most(rivals[0], by_price), by_price)}): measure both"
         )
         if rivals
-        else "; it stays the best"
+        else "; it is still the best"
     )
     return [f"{slow}, it needs {many(first.most or 0, 'replica')}, {_said(worst, by_price)}{turn}"]

@@ -259,7 +259,7 @@ def _what_would_change_it(found: CapacityPlan, binding: bool) -> str:
     ):
         ways = ["fp8 KV (about twice as many)", "shorter outputs", "another replica"]
     more = (
-        " At 0.31.0 and later --max-num-active-seqs lowers it without capturing graphs anew"
+        " At 0.31.0 and later --max-num-active-seqs lowers it without re-capturing graphs"
         if found.flags.version.at_least("0.31.0")
         else ""
     )

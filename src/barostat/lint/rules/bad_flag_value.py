@@ -1,9 +1,8 @@
-"""A value that the argument does not take.
+"""Invalid value for an argument.
 
-Meaning: text where a number is wanted, a share of memory above 1, a unit that vLLM does not read
-(`4Gi`), a choice that does not exist; a value behind a switch (`--enforce-eager=true`), or none
-where one is wanted; JSON whose quotes a shell has taken away, or with a comma behind its last
-entry.
+Meaning: text instead of a number, a share of memory above 1, a unit that vLLM does not accept
+(`4Gi`), an unknown choice; a value after a switch (`--enforce-eager=true`), or a missing value;
+JSON whose quotes the shell removed, or with a trailing comma.
 Impact: the server refuses to start.
 
 Bad:
@@ -14,8 +13,8 @@ Good:
 
     vllm serve Qwen/Qwen3-8B --gpu-memory-utilization 0.90
 
-Fix: shares are from 0 to 1; integers may end in k, K, m, M, g, G (25G), not in Gi. A switch stands
-alone, its opposite is `--no-enforce-eager`.
+Fix: shares are from 0 to 1; integers may end in k, K, m, M, g, G (25G), not in Gi. A switch takes
+no value; its opposite is `--no-enforce-eager`.
 Source: vLLM 0.32.0 vllm/config (bounds of the fields), argparse_utils.human_readable_int;
 argparse.BooleanOptionalAction.
 """
@@ -37,7 +36,7 @@ _CHECKED = ("scheduling_policy", "performance_mode", "dtype")
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every value that cannot be read, or lies outside what is allowed."""
+    """Find values that cannot be parsed or are out of bounds."""
     for engine in scene.engines:
         for argument in engine.arguments.values():
             if (found := _of_switch(engine, argument) or _without_value(argument)) is not None:
@@ -54,7 +53,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             if argument.value is None:
                 yield Found(
                     argument.place,
-                    f"{flag.option}: {argument.text!r} is no value for it",
+                    f"{flag.option}: {argument.text!r} is not a valid value",
                     _meant(argument),
                 )
             elif (
@@ -89,8 +88,8 @@ def judge(scene: Scene) -> Iterator[Found]:
 
 
 def _no_json(engine: Engine, name: str, text: str) -> tuple[str, str] | None:
-    """Why the text is no JSON where JSON is wanted, and what would be. One that does not begin as
-    an object is judged for one argument.
+    """Return why the text is not the JSON that the argument needs, and the fix; None if it is. Text
+    that does not start with `{` is only checked for --limit-mm-per-prompt.
     """
     if not text.startswith("{"):
         pairs = (
@@ -114,23 +113,21 @@ def _no_json(engine: Engine, name: str, text: str) -> tuple[str, str] | None:
 
 
 def _what_is_wrong(text: str) -> tuple[str, str] | None:
-    """The most usual mistakes, each with its remedy; None for what somebody is to fill in (`{...}`,
-    `<model>`).
-    """
+    """Return the mistake in the JSON and its fix; None for a placeholder (`{...}`, `<model>`)."""
     if "..." in text or re.search(r"<[A-Za-z_][\w-]*>", text):
         return None
     shown = f"{' '.join(text.split())[:60]!r} is no JSON"
     if re.search(r"[{,]\s*[A-Za-z_]\w*\s*:", text):
-        return f"{shown}: its keys have no quotes, which a shell takes away", _QUOTED
+        return f"{shown}: its keys have no quotes; the shell removes unescaped quotes", _QUOTED
     if (comma := re.search(r",\s*([}\]])", text)) is not None:
         return (
-            f"{shown}: a comma stands before a {comma[1]}",
-            "take out the comma behind the last entry",
+            f"{shown}: there is a comma before a {comma[1]}",
+            "remove the trailing comma",
         )
     if re.search(r"\\\r?\n", text):
         return (
-            f"{shown}: a line of it ends in a backslash, which single quotes keep",
-            "take out the backslash: within quotes lines go on",
+            f"{shown}: a line ends in a backslash, which single quotes preserve",
+            "remove the backslash: a quoted string may span lines",
         )
     return shown, _QUOTED
 
@@ -138,7 +135,7 @@ def _what_is_wrong(text: str) -> tuple[str, str] | None:
 def _of_switch(engine: Engine, argument: Argument) -> Found | None:
     """Report a switch with a value, which argparse rejects; before 0.9.0 some switches took one.
 
-    A separate word is taken for the model, so it is rejected only if the model precedes it.
+    vLLM takes a separate word as the model, so it is rejected only if the model precedes it.
     """
     apart = (
         argument.origin == "flag"
@@ -159,14 +156,14 @@ def _of_switch(engine: Engine, argument: Argument) -> Found | None:
     edits = changed(argument.place, head) if on and argument.joined else ()
     return Found(
         argument.place,
-        f"{head} takes no value: vLLM refuses {value!r} behind it",
+        f"{head} takes no value: vLLM rejects {value!r} after it",
         head if on else off,
         edits,
     )
 
 
 def _without_value(argument: Argument) -> Found | None:
-    """An argument that wants a value and stands alone."""
+    """Report an argument that needs a value and has none."""
     flag = SETTINGS.get(argument.name)
     alone = (
         argument.origin == "flag"

@@ -35,7 +35,7 @@ def judge(scene: Scene) -> Iterator[Found]:
         ):
             yield Found(
                 argument.place,
-                f"{argument.spelled} sets the pool by hand, whatever memory the card has",
+                f"{argument.spelled} sets the pool by hand, regardless of the card's memory",
                 "--kv-cache-memory-bytes",
                 confidence="medium",
             )

@@ -1,7 +1,7 @@
-"""The weights are kept, and what vLLM compiles is not.
+"""The model is cached on a volume; compiled kernels are not.
 
-Meaning: a volume keeps the model, but vLLM writes what torch.compile makes below VLLM_CACHE_ROOT
-(~/.cache/vllm), which lies in the container.
+Meaning: the model is on a volume, but vLLM writes the output of torch.compile to VLLM_CACHE_ROOT
+(~/.cache/vllm), which is inside the container.
 Impact: every start compiles again: one to three minutes of most cold starts.
 
 Bad:
@@ -34,7 +34,7 @@ _KEEPS = ("/root", "/home", "/.cache")
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every engine whose model is kept on a volume and whose compiled kernels are not."""
+    """Find engines whose model is on a volume and whose compiled kernels are not."""
     for engine in scene.engines:
         host, pod = engine.host, engine.pod
         if (
@@ -51,8 +51,9 @@ def judge(scene: Scene) -> Iterator[Found]:
             continue
         yield Found(
             engine.place,
-            "no volume keeps what vLLM compiles: each start compiles again",
-            "a volume at /root/.cache, or VLLM_CACHE_ROOT on the one that is there",
+            "no volume keeps compiled kernels: every start compiles again",
+            "mount a volume at /root/.cache, or set VLLM_CACHE_ROOT to a folder on the existing "
+            "volume",
         )
 
 

@@ -1,8 +1,8 @@
-"""A context longer than the model was made for.
+"""Context length above the model's maximum.
 
-Meaning: `--max-model-len` is above what the model's configuration allows. The engine refuses that,
-unless its positions are scaled (`--hf-overrides`, `--rope-scaling`) or
-VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 forces it, which gives nonsense beyond the model's length.
+Meaning: `--max-model-len` is above what the model's configuration allows. The engine refuses to
+start, unless positions are scaled (`--hf-overrides`, `--rope-scaling`) or
+VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 forces it, which yields wrong output beyond the model's length.
 Impact: the server refuses to start; forced, answers to long prompts are wrong.
 
 Bad:
@@ -13,7 +13,7 @@ Good:
 
     vllm serve Qwen/Qwen2.5-7B-Instruct --max-model-len 32768
 
-Fix: at most the model's own length.
+Fix: set at most the model's maximum.
 Source: vLLM 0.32.0 config/model.py (_get_and_verify_max_len).
 """
 
@@ -28,7 +28,7 @@ _SCALES = ("hf_overrides", "rope_scaling", "rope_theta")
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every length above the model's own."""
+    """Find lengths above the model's maximum."""
     for engine in scene.engines:
         argument, plan = engine.arguments.get("max_model_len"), engine.planned
         length = argument.number if argument is not None else None
@@ -46,9 +46,9 @@ def judge(scene: Scene) -> Iterator[Found]:
         is_forced = forced is not None and forced.text == "1"
         yield Found(
             argument.place,
-            f"--max-model-len {length:,.0f} is above the model's own {plan.positions:,}: "
+            f"--max-model-len {length:,.0f} is above the model's maximum of {plan.positions:,}: "
             + (
-                "forced by VLLM_ALLOW_LONG_MAX_MODEL_LEN, what comes beyond it is nonsense"
+                "VLLM_ALLOW_LONG_MAX_MODEL_LEN forces it, and output beyond the maximum is wrong"
                 if is_forced
                 else "the engine refuses to start"
             ),

@@ -1,8 +1,8 @@
-"""More cards in the arguments than in the container.
+"""The arguments need more GPUs than the container has.
 
-Meaning: tensor times pipeline parallel size (times the data-parallel engines in this pod) is how
-many cards the engine takes. The container asks for fewer; or for MIG instances, of which CUDA shows
-a process one, however many it has.
+Meaning: the engine needs tensor times pipeline parallel size GPUs (times the data-parallel engines
+in this pod), and the container requests fewer; or it requests MIG instances, of which CUDA exposes
+only one per process.
 Impact: the server exits, or waits for a Ray cluster that never comes.
 
 Bad:
@@ -36,7 +36,7 @@ from barostat.lint.rule import Found, Rule
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every engine that takes more cards than its container has."""
+    """Find engines that need more GPUs than their container has."""
     for engine in scene.engines:
         cards = engine.host.gpus if engine.host is not None else None
         several = (
@@ -56,13 +56,13 @@ def judge(scene: Scene) -> Iterator[Found]:
         argument = next(
             (engine.arguments[name] for name in sizes if name in engine.arguments), None
         )
-        if argument is None:  # a part of a card, as some device plugins sell them
+        if argument is None:  # part of a GPU, as some device plugins offer it
             continue
         if is_slice(engine.card_hint) and engine.ranks > 1:
             yield Found(
                 argument.place,
-                f"{argument.spelled} over MIG instances: CUDA shows a process one of them, "
-                f"and {engine.ranks} ranks want one each",
+                f"{argument.spelled} over MIG instances: CUDA exposes one instance per process, "
+                f"and {engine.ranks} ranks need one each",
                 "one larger instance, or whole cards",
             )
             continue
@@ -77,9 +77,7 @@ def judge(scene: Scene) -> Iterator[Found]:
 
 
 def _of_a_cluster(engine: Engine) -> bool:
-    """True where Ray may bring cards of other pods. A pod that cannot have joined a cluster has its
-    own alone: `multi_node` says so.
-    """
+    """True if Ray may add GPUs of other pods, that is, if the pod can be part of a Ray cluster."""
     named = engine.arguments.get("distributed_executor_backend")
     single = engine.pod is not None and engine.pod.kind in ("Deployment", "ReplicaSet", "Pod")
     return named is not None and named.text == "ray" and not single

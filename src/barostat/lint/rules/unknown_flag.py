@@ -1,10 +1,10 @@
 """An argument that this version of vLLM does not have.
 
-Meaning: the image's version has no such argument: it was removed, or it came with a later version.
-argparse refuses unknown arguments, so the server exits with status 2 before it loads anything. With
-a tag that moves (`latest`) the newest release is what counts.
-Impact: the pod restarts for ever; in a rollout the old pods keep serving, after a node's loss
-nothing does.
+Meaning: the image's version has no such argument: it was removed, or it was added in a later
+version. argparse refuses unknown arguments, so the server exits with status 2 before it loads
+anything. For a floating tag (`latest`), the newest release counts.
+Impact: the pod crash-loops. During a rollout the old pods keep serving; after a node failure none
+is left.
 
 Bad:
 
@@ -14,7 +14,7 @@ Good:
 
     docker run vllm/vllm-openai:v0.19.0 --model Qwen/Qwen3-8B --kv-offloading-size 4
 
-Fix: take the argument out, or use what replaced it; or run the version that has it.
+Fix: remove the argument or use its replacement, or run a version that has it.
 Source: the argument parsers of the published wheels 0.6.6 to 0.33.0 (catalog/settings/).
 """
 
@@ -34,7 +34,7 @@ _NEWEST = parse_version(NEWEST_READ)
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every argument that the version lacks."""
+    """Find arguments that the version lacks."""
     for engine in scene.engines:
         floats = engine.version is None and engine.floating and engine.own_image
         version = _NEWEST if floats else engine.version
@@ -52,7 +52,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             when = (
                 f"was removed in {absent.gone}" if absent.gone else f"exists since {absent.since}"
             )
-            replaced = f"; {absent.instead} replaces it" if absent.instead else ""
+            replaced = f"; {absent.instead} replaced it" if absent.instead else ""
             yield Found(
                 argument.place,
                 f"{absent.option} {when}: {shown} refuses to start with it{replaced}",

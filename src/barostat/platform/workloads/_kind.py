@@ -1,9 +1,8 @@
-"""What Barostat asks of a kind of workload.
+"""Interface of a kind of workload.
 
-Nothing outside `platform/workloads` names a kind to decide something: where the arguments are, how
-a change rolls out, how one unit goes first, how it is taken back and who would revert it are
-answered here. A *unit* is what is changed at a time: a pod, or a group of pods that serve as one
-engine.
+Code outside `platform/workloads` never branches on a kind. This class answers where the arguments
+are, how a change rolls out, how one unit is changed first, how it is rolled back and who would
+revert it. A *unit* is changed as a whole: a pod, or a group of pods that serve as one engine.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ owner       the owner rolls every unit by itself once its object is written
 Form = Literal["template", "pod-spec"]
 Refusal = TypeVar("Refusal")
 MODEL_CONTAINER = "kserve-container"
-"""Name of the container that KServe makes of a predictor's model."""
+"""Name of the container that KServe creates for a predictor's model."""
 Found = TypeVar("Found", bound=Object)
 Lists = Mapping[str, Sequence[Found]]
 """Objects of the workload's namespace, by the plural name of their kind."""
@@ -66,7 +65,7 @@ class Api:
 
     @property
     def word(self) -> str:
-        """The word before the slash of a target: `deploy`, `sts`, `rayservice`."""
+        """Prefix of a target: `deploy`, `sts`, `rayservice`."""
         return self.short or self.kind.lower()
 
 
@@ -158,86 +157,92 @@ class WorkloadKind:
     # --- what it is made of
 
     def parts(self, item: Object) -> tuple[Part, ...]:
-        """Every template of engine pods in the object, the one that answers first."""
+        """Return every template of engine pods in the object, first the one whose pods serve
+        requests.
+        """
         return tuple(part for place in self.places for part in _parts_at(item, place))
 
     def template(self, item: Object) -> Object:
-        """The template of the pods that answer requests."""
+        """Return the template of the pods that serve requests."""
         return next((part.template for part in self.parts(item)), {})
 
     def labels(self, item: Object) -> Object:
-        """Labels that every pod that answers carries."""
+        """Return the labels of every pod that serves requests."""
         return mapping(self.template(item), "metadata", "labels")
 
     def routes(self, item: Object, service: Object) -> bool:
-        """True where requests reach its pods through that Service, which selects them."""
+        """True if requests reach its pods through this Service, whose selector matches them."""
         return True
 
     def unit_gpus(self, item: Object) -> int:
-        """GPUs of one unit."""
+        """Return the GPUs of one unit."""
         found = [engine_container(template) for template in self.unit_templates(item)]
         return sum(int(container.gpus) for container in found if container is not None)
 
     def replicas(self, item: Object) -> int:
-        """Units that are asked for."""
+        """Return the desired number of units."""
         wanted = count(item, *self.replicas_path)
         return 1 if wanted is None else wanted
 
     def ready(self, item: Object) -> int | None:
-        """Units that are Ready, or None where the status does not tell."""
+        """Return the number of Ready units; None if there is no status."""
         if not mapping(item, "status"):
             return None
         return count(item, "status", "readyReplicas") or 0
 
     def with_replicas(self, wanted: int) -> Mapping[str, Any]:
-        """The merge patch that asks for so many units."""
+        """Return the merge patch that sets the number of units."""
         patch: dict[str, Any] = {}
         put(patch, self.replicas_path, wanted)
         return patch
 
     def pods_per_unit(self, item: Object) -> int:
-        """Pods that serve as one engine."""
+        """Return the number of pods that serve as one engine."""
         return max((part.size for part in self.parts(item)), default=1)
 
     def unit_templates(self, item: Object) -> list[Object]:
-        """A template for each pod of one more unit."""
+        """Return one template per pod of an additional unit."""
         return [part.template for part in self.parts(item)[:1]]
 
     def surge(self, item: Object) -> int:
-        """Units beyond those asked for that the owner's own rollout starts at once."""
+        """Return how many extra units the owner's rollout may start at once (maxSurge)."""
         return surge_of(mapping(item, "spec", "strategy"), self.replicas(item))
 
     def unavailable(self, item: Object) -> int:
-        """Units that the owner's own rollout takes away at once."""
+        """Return how many units the owner's rollout may remove at once (maxUnavailable)."""
         return unavailable_of(mapping(item, "spec", "strategy"), self.replicas(item))
 
     def held_in(self, item: Object) -> tuple[Api, str] | None:
-        """The object that holds its templates at the same paths, and its name; None for itself."""
+        """Return API and name of the object that holds its templates at the same paths; None if it
+        holds them itself.
+        """
         return None
 
     def with_held(self, item: Object, holder: Object) -> dict[str, Any]:
-        """A copy of the object with the templates that the other one holds."""
+        """Return a copy of the object with the templates of `holder`."""
         return self.with_source(item, self.source(holder))
 
     def why_not(self, item: Object) -> str:
-        """Why a remedy does not change this object, and how a person does; empty if it does."""
+        """Return why a remedy cannot change this object and how a person can; empty if it can."""
         return "" if self.rolls else self.by_hand
 
     # --- its pods
 
     def query(self, name: str, item: Object | None) -> str:
-        """The label query that finds its pods; empty where only owner references tell."""
+        """Return the label selector of its pods; empty if only owner references identify them."""
         if self.name_label:
             wanted = {self.name_label: name, **self.other_labels}
             return ",".join(f"{key}={found}" for key, found in wanted.items())
         return as_query(mapping(item, *self.selector_path)) if self.selector_path else ""
 
     def typed(self, name: str) -> str:
-        """As a person types it: `deploy/vllm`."""
+        """Return the target as typed on the command line: `deploy/vllm`."""
         return f"{self.api.word}/{name}"
 
     def name_for(self, pod: Object) -> str:
-        """The name of the object of this kind that the pod belongs to by its labels, or empty."""
+        """Return the name of the object of this kind that the pod's labels name, or an empty
+        string.
+        """
         if not self.name_label:
             return ""
         labels = mapping(pod, "metadata", "labels")
@@ -246,15 +251,17 @@ class WorkloadKind:
         return text(labels, self.name_label)
 
     def answers(self, pod: Object) -> bool:
-        """True where the pod's own metrics count; False for one that a leader answers for."""
+        """True if the pod serves its own metrics; False if a leader pod serves for it."""
         return True
 
     def role(self, pod: Object) -> str:
-        """`prefill`, `decode` or another role that the pod's labels name; empty for none."""
+        """Return the role in the pod's labels, such as `prefill` or `decode`; empty if there is
+        none.
+        """
         return text(pod, "metadata", "labels", self.role_label) if self.role_label else ""
 
     def own_pods(self, item: Object, lists: Lists[Found]) -> list[Found]:
-        """The pods that answer for a unit of it, without those that have ended or are going."""
+        """Return its pods that serve requests, without ended and terminating ones."""
         made = {text(item, "metadata", "uid")}
         for plural in reversed(self.reads):
             below = [found for found in lists.get(plural, []) if owned_by(found, made)]
@@ -268,11 +275,13 @@ class WorkloadKind:
     # --- a change
 
     def source(self, item: Object) -> Object:
-        """What a change edits: an item whose source differs was changed by somebody else."""
+        """Return the part of the object that a change edits. If it differs from the recorded one,
+        someone else changed the object.
+        """
         return mapping(item, *self.source_path)
 
     def with_source(self, item: Object, source: Object) -> dict[str, Any]:
-        """A copy of the object with that source."""
+        """Return a copy of the object with that source."""
         new: dict[str, Any] = copy.deepcopy(dict(item))
         put(new, self.source_path, copy.deepcopy(dict(source)))
         return new
@@ -280,8 +289,9 @@ class WorkloadKind:
     def edited(
         self, item: Object, edit: Callable[[Object], Object | Refusal]
     ) -> dict[str, Any] | Refusal:
-        """A copy of the object with `edit` made to the template that answers, and to every other
-        one that starts vLLM and takes it. The refusal of the first one is the object's.
+        """Return a copy of the object with `edit` applied to the serving template and to every
+        other template that starts vLLM and accepts it. A refusal for the serving template is
+        returned.
         """
         new: dict[str, Any] = copy.deepcopy(dict(item))
         for index, part in enumerate(self.parts(item)):
@@ -295,7 +305,7 @@ class WorkloadKind:
         return new
 
     def put_template(self, new: dict[str, Any], part: Part, template: Object) -> None:
-        """Write the template where the part's stands."""
+        """Write the template at the position of the part."""
         spec = dict(mapping(template, "spec"))
         if part.place.model and mapping(new, *map(str, part.path), part.place.model):
             (container,) = objects(spec, "containers")
@@ -310,40 +320,38 @@ class WorkloadKind:
             put(new, part.path, spec)
 
     def newest_pods(self, item: Object, lists: Lists[Found]) -> list[Found]:
-        """Those of its own pods that run the present source."""
+        """Return its pods that run the current source."""
         return self.own_pods(item, lists)
 
     def revisions(self, item: Object, lists: Lists[Object]) -> list[Revision]:
-        """The states of its source that the cluster keeps, the oldest first; the last is the
-        present one.
-        """
+        """Return the revisions that the cluster keeps, oldest first; the last one is current."""
         return []
 
     def rolled_out(self, item: Object) -> bool:
-        """True where every unit runs the present source and nothing is paused."""
+        """True if every unit runs the current source and no rollout is paused."""
         return True
 
     def is_paused(self, item: Object) -> bool:
-        """True where somebody has paused its rollouts."""
+        """True if its rollouts are paused."""
         return value(item, "spec", "paused") is True
 
 
 def put(node: Any, path: tuple[str | int, ...], found: Any) -> None:
-    """Write a value at that path; mappings that are missing are made."""
+    """Write a value at that path; missing mappings are created."""
     for key in path[:-1]:
         node = node.setdefault(key, {}) if isinstance(key, str) else node[key]
     node[path[-1]] = found
 
 
 def staying(pods: Iterable[Found]) -> Iterator[Found]:
-    """The pods that have neither ended nor been asked to."""
+    """Yield the pods that have neither ended nor are terminating."""
     for pod in pods:
         if not is_going(pod) and text(pod, "status", "phase") not in _ENDED:
             yield pod
 
 
 def owned_by(item: Object, uids: Iterable[str]) -> bool:
-    """True where the controller of the object is one of these."""
+    """True if one of these UIDs is the object's controller."""
     return any(
         text(owner, "uid") in uids and owner.get("controller") is True
         for owner in objects(item, "metadata", "ownerReferences")
@@ -351,9 +359,7 @@ def owned_by(item: Object, uids: Iterable[str]) -> bool:
 
 
 def surge_of(strategy: Object, replicas: int) -> int:
-    """Pods that a Deployment's strategy starts at once beyond those asked for: 25 %, rounded up,
-    where it says nothing.
-    """
+    """Return maxSurge of a Deployment's strategy in pods; default 25 %, rounded up."""
     if text(strategy, "type") == "Recreate":
         return 0
     written = value(strategy, "rollingUpdate", "maxSurge")
@@ -361,9 +367,7 @@ def surge_of(strategy: Object, replicas: int) -> int:
 
 
 def unavailable_of(strategy: Object, replicas: int) -> int:
-    """Pods that a Deployment's strategy takes away at once: 25 %, rounded down, where it says
-    nothing.
-    """
+    """Return maxUnavailable of a Deployment's strategy in pods; default 25 %, rounded down."""
     if text(strategy, "type") == "Recreate":
         return replicas
     written = value(strategy, "rollingUpdate", "maxUnavailable")
@@ -374,7 +378,7 @@ def unavailable_of(strategy: Object, replicas: int) -> int:
 
 
 def share(written: Any, of: int, *, percent: bool = False) -> int:
-    """A number or a percentage of `of`, rounded up as Kubernetes does for a surge."""
+    """Resolve a number or a percentage of `of`, rounded up as Kubernetes does for a surge."""
     if isinstance(written, str) and written.endswith("%"):
         written, percent = written[:-1], True
     try:

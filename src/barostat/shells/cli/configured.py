@@ -1,5 +1,5 @@
-"""Reads flags that are not on the command line from the environment and from files. Every flag can
-be set in each.
+"""Reads flags that are not on the command line from environment variables and files. Every flag can
+be set in both.
 
     command line  >  BAROSTAT_PLAN_GPU  >  BAROSTAT_GPU  >  .barostat.toml of the repository  >
     ~/.config/barostat/config.toml
@@ -8,8 +8,8 @@ be set in each.
     [plan]
     max-model-len = 8192    # for this verb
 
-A repository's file is written by whoever wrote the repository: it says nothing of which cluster is
-spoken to, and nothing to verbs that change or open something.
+A repository's file is not trusted: it cannot select the cluster, and it is ignored by verbs that
+change or open something.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _OTHER_VARIABLES = (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place that values come from. `own`: written by the user. `values`: by flag; `by_verb`: the
-    same for one verb.
+    """A file with settings. `own`: written by the user. `values`: by flag, for all verbs;
+    `by_verb`: by verb and flag.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredFlag:
-    """A value for a flag of a verb, and where it is from."""
+    """A configured value of a flag, and its source."""
 
     flag: str
     value: Any
@@ -74,9 +74,9 @@ class ConfiguredFlag:
 
 
 def with_settings(words: Sequence[str], verb: str, top: argparse.ArgumentParser) -> list[str]:
-    """The command line with what is configured for it, in front of what was given.
+    """Return the command line with configured flags inserted before the given ones.
 
-    Errors: InputError for a file that is no TOML, and for a flag that the verb has not.
+    Errors: InputError for a file that is not TOML, and for a flag that the verb does not have.
     """
     place = list(words).index(verb) + 1
     parser, given = _inner(top, verb), list(words)
@@ -152,7 +152,7 @@ def _near(name: str, known: Iterable[str]) -> str:
 
 
 def files() -> list[Path]:
-    """The files that are read, the stronger one first, whether they are there or not."""
+    """Return the files that are read, in order of precedence, whether they exist or not."""
     home = (
         Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
         / "barostat"
@@ -162,8 +162,8 @@ def files() -> list[Path]:
 
 
 def _of_repository() -> Path | None:
-    """The file of the repository that the current folder is in; without one, that of the folder
-    itself.
+    """Return the settings file in the current folder or the nearest parent within the repository;
+    None if there is none.
     """
     try:
         here = Path.cwd()
@@ -210,8 +210,8 @@ def _read(path: Path, *, own: bool) -> Source:
 
 
 def _fits(value: Any) -> bool:
-    """True where every whole number is one of TOML's, of 64 bits; Python reads longer ones, and
-    cannot write the longest.
+    """True if every integer fits TOML's 64 bits. Python parses longer ones and cannot print the
+    longest.
     """
     if isinstance(value, dict):
         return all(map(_fits, value.values()))
@@ -231,7 +231,7 @@ def _dashed(name: str) -> str:
 def _applying(
     parser: argparse.ArgumentParser, verb: str, said: Sequence[str]
 ) -> Iterator[tuple[ConfiguredFlag, argparse.Action]]:
-    """Each flag's configured value, where the command line does not say it or what excludes it."""
+    """Yield configured flags that the command line neither sets nor excludes."""
     sources = list(_sources())
     environment = any(name.startswith("BAROSTAT_") for name in os.environ)
     if not sources and not environment:
@@ -269,7 +269,7 @@ def _applying(
 
 
 def _names(action: argparse.Action) -> list[str]:
-    """The flag's long names as a file and the environment write them."""
+    """Return the flag's long names as used in files and environment variables."""
     return [
         _plain(name[2:])
         for name in action.option_strings
@@ -307,8 +307,9 @@ def _value(action: argparse.Action, verb: str, sources: Sequence[Source]) -> Con
 
 
 def _check(source: Source, verb: str, flags: Mapping[str, argparse.Action]) -> None:
-    """Errors: InputError for what the verb's own table names and the verb has not, or what a
-    repository may not say.
+    """Reject entries of the verb's own table that the verb does not have or that a repository's
+    file may not set.
+    Errors: InputError.
     """
     for name in source.by_verb.get(verb, {}):
         if name not in flags:
@@ -319,16 +320,16 @@ def _check(source: Source, verb: str, flags: Mapping[str, argparse.Action]) -> N
             )
         if not source.own and (name in _ONLY_YOURS or verb in _ONLY_YOUR_VERBS):
             told = (
-                "is not taken from a repository's file, which others write: put it into "
+                "is not read from a repository's file, which others may write: set it in "
                 "~/.config/barostat/config.toml"
             )
             raise InputError(told, f"{source.name} [{verb}] {name}")
 
 
 def _as_words(action: argparse.Action, setting: ConfiguredFlag) -> list[str]:
-    """The setting as it would stand on the command line.
+    """Return the setting as command-line words.
 
-    Errors: InputError for a switch that is neither on nor off.
+    Errors: InputError for a switch whose value is not a boolean.
     """
     if action.nargs == 0:
         text = str(setting.value).lower()

@@ -60,4 +60,4 @@ def noted(notes: Sequence[str]) -> list[str]:
     """Return what a reader has to know of a result, as lines below it; nothing without notes."""
     width = terminal_width()
     lines = [line for note in notes for line in paragraph(note, "  - ", width)]
-    return ["", "To know:", *lines] if lines else []
+    return ["", "Notes:", *lines] if lines else []

@@ -1,13 +1,12 @@
-"""The free blocks in the order in which they are reused, and which of them still hold a known
-prefix.
+"""Block pool: free blocks in the order of reuse, and which blocks hold a cached prefix.
 
     head                                                          tail
     | unhashed: last freed first (LIFO) | hashed: first freed first |       get: from the head; a hashed block loses its prefix
       ^ freed without a hash              ^ hit: taken out of the middle  ^ freed with a hash
 
 Since unhashed blocks join only at the head and hashed ones only at the tail, the two parts never
-mix. The unhashed part is kept as a stack, the hashed part as a queue in which a block taken out of
-the middle leaves a stale entry behind: its earliest.
+mix. The unhashed part is kept as a stack, the hashed part as a queue. A block taken out of its
+middle leaves a stale entry: its earliest one.
 
 Source: vLLM 0.32.0, BlockPool and FreeKVCacheBlockQueue; before 0.23.0 every freed block joined at
 the tail.
@@ -19,12 +18,12 @@ from collections import deque
 from collections.abc import Container, Iterable
 
 NULL_BLOCK = 0
-_NOBODYS = -(1 << 100)  # no content has this key
+_NOBODYS = -(1 << 100)  # key of no content
 
 
 class BlockPool:
-    """Blocks 1 to kv_blocks-1 (block 0 is the null block), who holds them and what they are known
-    to hold.
+    """Blocks 1 to kv_blocks-1 (block 0 is the null block), with their reference counts and prefix
+    keys.
     """
 
     def __init__(self, kv_blocks: int, *, unhashed_first: bool = True) -> None:
@@ -40,8 +39,8 @@ class BlockPool:
         self._by_key: dict[int, int | dict[int, None]] = {}
 
     def get(self, count: int) -> list[int]:
-        """That many blocks from the head of the free list; each forgets what it held. The caller
-        has checked that they are there.
+        """Take blocks from the head of the free list; each loses its prefix. The caller checks that
+        enough are free.
         """
         stack, keys, holders = self._stack, self._key_of, self._holders
         if count <= len(stack):
@@ -61,7 +60,7 @@ class BlockPool:
         return taken
 
     def get_one(self) -> int:
-        """The block at the head of the free list; it forgets what it held."""
+        """Take the block at the head of the free list; it loses its prefix."""
         block = self._stack.pop() if self._stack else self._shift(1)[0]
         self.free_blocks -= 1
         self._holders[block] = 1
@@ -84,7 +83,7 @@ class BlockPool:
         return taken
 
     def would_reuse(self, count: int, blocks: Container[int]) -> bool:
-        """True if one of those free blocks is among the next `count` that are taken."""
+        """True if one of `blocks`, all free, is among the next `count` blocks to be taken."""
         left = count - len(self._stack)
         if left <= 0:
             return False
@@ -102,7 +101,7 @@ class BlockPool:
         return False
 
     def touch(self, blocks: Iterable[int]) -> None:
-        """One more holder for each block; those that were free leave the free list."""
+        """Increment each block's reference count; free blocks leave the free list."""
         for block in blocks:
             if block == NULL_BLOCK:
                 continue
@@ -113,7 +112,7 @@ class BlockPool:
             self._holders[block] += 1
 
     def free(self, blocks: Iterable[int]) -> None:
-        """One holder less for each block; those without any join the free list, in this order."""
+        """Decrement each block's reference count; blocks at 0 join the free list, in this order."""
         holders, keys = self._holders, self._key_of
         unhashed: list[int] = []
         hashed: list[int] = []
@@ -132,7 +131,7 @@ class BlockPool:
         self.free_blocks += len(unhashed) + len(hashed)
 
     def free_one(self, block: int) -> None:
-        """One holder less; without any, the block joins the free list."""
+        """Decrement the block's reference count; at 0 it joins the free list."""
         self._holders[block] -= 1
         if self._holders[block]:
             return
@@ -143,8 +142,8 @@ class BlockPool:
             self._queue.append(block)
 
     def mark_hashed(self, blocks: Iterable[int]) -> None:
-        """The blocks hold a known prefix that nobody will look for: they are reused as late as those
-        that are found.
+        """Mark blocks as holding a prefix that is never looked up: they are reused as late as
+        cached ones.
         """
         keys = self._key_of
         for block in blocks:
@@ -152,11 +151,11 @@ class BlockPool:
                 keys[block] = _NOBODYS
 
     def is_free(self, block: int) -> bool:
-        """True if nobody holds the block (it may still be found in the prefix cache)."""
+        """True if the block's reference count is 0 (it may still be in the prefix cache)."""
         return block != NULL_BLOCK and not self._holders[block]
 
     def register(self, block: int, key: int) -> None:
-        """The block is now found under the key, after those that already are."""
+        """Register the block under the key, after blocks already registered."""
         self._key_of[block] = key
         found = self._by_key.get(key)
         if found is None:
@@ -167,14 +166,12 @@ class BlockPool:
             self._by_key[key] = {found: None, block: None}
 
     def find(self, key: int) -> int | None:
-        """The block that holds that prefix; the earliest registered of several; None where none
-        does.
-        """
+        """Return the earliest registered block with this prefix; None if there is none."""
         found = self._by_key.get(key)
         return next(iter(found)) if isinstance(found, dict) else found
 
     def key_of(self, block: int) -> int | None:
-        """The key under which the block is found; None where it is not."""
+        """Return the key under which the block is registered; None if it is not."""
         return self._key_of[block]
 
     def _forget(self, block: int) -> None:
@@ -190,7 +187,7 @@ class BlockPool:
         del self._by_key[key]
 
     def free_block_ids(self) -> list[int]:
-        """The free list from its head."""
+        """Return the free list, head first."""
         listed = self._stack[::-1]
         stale: dict[int, int] = {}
         for block in self._queue:

@@ -47,7 +47,7 @@ class FrontEnd:
     Which server a connection reaches is the kernel's choice: it is thrown by `seed`.
     `rank_settings`: those of a rank, which refuses nothing that was let in here.
 
-    Errors: InputError for a row that asks for a rank that is not there.
+    Errors: InputError for a row that names a rank that does not exist.
     """
 
     def __init__(

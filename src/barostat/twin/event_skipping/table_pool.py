@@ -32,8 +32,8 @@ class TablePool:
         """Key -> all its blocks in the order of registration, where there are several."""
 
     def get(self, count: int) -> list[int]:
-        """That many blocks from the head of the free list; each forgets what it held. The caller
-        has checked that they are there.
+        """Take blocks from the head of the free list; each loses its prefix. The caller checks that
+        enough are free.
         """
         self.free -= count
         unhashed = self._unhashed
@@ -63,7 +63,7 @@ class TablePool:
         return taken
 
     def touch(self, blocks: Sequence[int]) -> None:
-        """One more holder for each block; those that were free leave the free list."""
+        """Increment each block's reference count; free blocks leave the free list."""
         hashed, further = self._hashed, self._further_holders
         for block in blocks:
             if block in hashed:

@@ -1,5 +1,5 @@
-"""One half of a prefill/decode pair: an engine that is asked for one step after the other, and
-hears of transfers with the output of a step, as its scheduler does.
+"""One half of a prefill/decode pair: an engine that is driven step by step and learns of finished
+transfers with a step's output, as vLLM's scheduler does.
 
 Source: vLLM 0.32.0, EngineCore.step and step_with_batch_queue,
 Scheduler._update_from_kv_xfer_finished.
@@ -21,8 +21,8 @@ from barostat.twin.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """What a tick brought: KV that is asked for (request, tokens), requests whose KV is ready to be
-    fetched, and those that ended (request, time in ns).
+    """Result of a tick. `loading`: KV requested from the other half (request, tokens); `ready`:
+    requests whose KV can be fetched; `ended`: (request, time in ns).
     """
 
     loading: list[tuple[str, int]] = field(default_factory=list)
@@ -31,8 +31,8 @@ class Ticked:
 
 
 class Half(RankSteps):
-    """The engine. Mutable. `due_ns`: when its next tick is due; None while only a new request or a
-    transfer's end can change anything.
+    """One engine. Mutable. `due_ns`: time of its next tick; None while only a new request or a
+    finished transfer can change anything.
     """
 
     def __init__(
@@ -47,13 +47,13 @@ class Half(RankSteps):
         self._each_ns = max(1, pace.empty_ns)
 
     def put_at(self, row: Row, at_ns: int) -> None:
-        """The request waits here from then on."""
+        """Queue a request from that time on."""
         self.put(row, row.output_tokens, at_ns)
         self._wake(at_ns)
 
     def moved(self, request_id: str, at_ns: int) -> None:
-        """The request's KV has come, or was fetched, at that time; the scheduler hears of it with
-        the next output.
+        """Record that the request's KV arrived or was fetched; the scheduler learns of it with the
+        next output.
         """
         self._there.append(self._moving.pop(request_id))
         self._wake(at_ns)
@@ -64,7 +64,7 @@ class Half(RankSteps):
 
     @property
     def why_stuck(self) -> str:
-        """Why nothing goes on although requests are unfinished; empty where none is."""
+        """Why unfinished requests cannot proceed; empty if they can or there are none."""
         if self.outcome.stuck or not self.scheduler.unfinished:
             return self.outcome.stuck
         first = self.scheduler.first_waiting
@@ -72,7 +72,7 @@ class Half(RankSteps):
         return f"request {name} fits in no empty pool: nothing behind it is admitted"
 
     def tick(self, now_ns: int) -> Ticked:
-        """The step that ended now is taken in, and the next is made up (in the other order with
+        """Process the step that ends now and schedule the next one (in the opposite order with
         asynchronous scheduling).
         """
         self._now_ns = now_ns
@@ -102,8 +102,8 @@ class Half(RankSteps):
         return Ticked(loading, [request.request_id for request in ready], ended)
 
     def _output(self, before: tuple[Step, int] | None) -> list[Request]:
-        """What is known of the step before, and of transfers: requests whose KV is ready to be
-        fetched.
+        """Process the previous step's output and finished transfers. Returns the requests whose KV
+        can be fetched.
         """
         ready = self._take_in(*before).handed_over if before is not None else []
         there, self._there = self._there, []

@@ -18,7 +18,7 @@ from barostat.io.manifests.admission_policy import policy_text
         (None, "every vLLM workload of the cluster"),
         (
             TargetRef("apps/v1", "Deployment", "chat"),
-            "workloads of the name in targetRef, in every namespace",
+            "workloads with the name in targetRef, in every namespace",
         ),
     ],
 )
@@ -27,7 +27,7 @@ def test_whom_it_is_about_is_told_before_it_is_applied(target: TargetRef | None,
         ServingLimits(spec=LimitsSpec(engine=EngineLimits(max_num_seqs=8), target_ref=target)),
         "limits.yaml",
     )
-    assert f"# It is about {says}" in text
+    assert f"# It applies to {says}" in text
     assert "matchResources" in text
     assert len(list(yaml.safe_load_all(text))) == 2
 
@@ -39,7 +39,7 @@ def test_a_kind_that_it_cannot_look_into_is_told() -> None:
             engine=EngineLimits(max_num_seqs=8),
         )
     )
-    with pytest.raises(InputError, match="name the workload that its controller makes"):
+    with pytest.raises(InputError, match="name the workload that its controller creates"):
         policy_text(limits, "limits.yaml")
 
 

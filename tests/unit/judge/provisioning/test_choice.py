@@ -50,8 +50,8 @@ def test_the_cheapest_is_chosen_and_the_one_that_holds_none_is_last() -> None:
         found.because[0]
         == "cheap: 6.00 an hour, the cheapest that holds it; next is dear with 10.00 an hour"
     )
-    assert "it still holds with these" in found.because[1]
-    assert "without a price, and so last: unpriced" in found.because
+    assert "it still meets the SLO" in found.because[1]
+    assert "ranked last because they have no price: unpriced" in found.because
 
 
 def test_a_choice_that_slow_steps_would_turn_says_so() -> None:

@@ -119,16 +119,18 @@ def test_a_config_file_is_yaml_of_the_old_kind() -> None:
     assert of_config_file("speculative-config: >-", "  {}", "max-num-seqs: |", "  8") == []
     assert of_config_file("limit-mm-per-prompt: {image: 2}") == []
     assert of_config_file("gpu-memory-utilization: null") == [
-        "--gpu-memory-utilization: 'None' is no value for it"
+        "--gpu-memory-utilization: 'None' is not a valid value"
     ]
-    assert of_config_file("max-num-seqs: on") == ["--max-num-seqs: 'true' is no value for it"]
+    assert of_config_file("max-num-seqs: on") == ["--max-num-seqs: 'true' is not a valid value"]
 
 
 def test_json_is_held_to_be_json() -> None:
     config = '{"kv_connector":"X","kv_role":"kv_both"}'
     assert told("--model=a/b", "--kv-transfer-config", config, "--speculative-config={}") == []
     ((message, fix),) = told("--model=a/b", "--kv-transfer-config", config.replace('"', ""))
-    assert message.endswith("is no JSON: its keys have no quotes, which a shell takes away")
+    assert message.endswith(
+        "is no JSON: its keys have no quotes; the shell removes unescaped quotes"
+    )
     assert fix == "the whole value in single quotes, its names in double ones: '{\"name\": 1}'"
     assert len(told("--model=a/b", '--hf-overrides={"a": 1')) == 1
 
@@ -155,16 +157,16 @@ def test_pairs_were_read_until_0_9() -> None:
 @pytest.mark.parametrize(
     ("written", "why", "fix"),
     [
-        ('{"a": 1,}', "a comma stands before a }", "take out the comma behind the last entry"),
+        ('{"a": 1,}', "a comma stands before a }", "remove the trailing comma"),
         (
             '{"a": [1, 2,\n]}',
             "a comma stands before a ]",
-            "take out the comma behind the last entry",
+            "remove the trailing comma",
         ),
         (
             '{"a": 1, \\\n"b": 2}',
-            "a line of it ends in a backslash, which single quotes keep",
-            "take out the backslash: within quotes lines go on",
+            "a line ends in a backslash, which single quotes preserve",
+            "remove the backslash: a quoted string may span lines",
         ),
     ],
 )

@@ -133,7 +133,7 @@ def _declared(
             else str(raw)
         )
         if (value := read_value(name, text)) is None:
-            problems.append(f"{key}: {text} in the config file is no value for it")
+            problems.append(f"{key}: {text} in the config file is not a valid value")
         else:
             values[name] = ConfigValue(value, "config-file", f"{key}: {text}")
     for name, setting in line.settings.items():

@@ -25,7 +25,7 @@ def declared_problems(
         if flag is None or setting.loose:
             continue
         if known_flag(flag.name, version) == "absent":
-            instead = f"; {flag.instead} replaces it" if flag.instead else ""
+            instead = f"; {flag.instead} replaced it" if flag.instead else ""
             when = (
                 f"does not exist since vLLM {flag.gone}"
                 if flag.gone and version and version.at_least(flag.gone)
@@ -62,7 +62,7 @@ def declared_problems(
     if "num_gpu_blocks_override" in declared:
         problems.append(
             f"{declared['num_gpu_blocks_override'].source} sets the KV pool by hand, "
-            "whatever memory the card has: it is a knob for tests"
+            "regardless of the card's memory: it is meant for tests"
         )
     if "disable_log_stats" in declared and declared["disable_log_stats"].value is True:
         problems.append(

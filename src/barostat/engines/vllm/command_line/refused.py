@@ -52,7 +52,7 @@ def refused_arguments(given: CommandLine, version: EngineVersion) -> list[Refuse
                     RefusedArgument(
                         setting.spelled,
                         name,
-                        f"{SETTINGS[name].option}: {value} is no value for it",
+                        f"{SETTINGS[name].option}: {value} is not a valid value",
                         True,
                         value,
                     )

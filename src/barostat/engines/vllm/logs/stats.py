@@ -1,4 +1,4 @@
-"""The statistics line and the per-step line of every version, read into numbers."""
+"""Parses the statistics line and the per-step line of every vLLM version."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ OF_STATS = ("hroughput: ", "Running: ", "Iteration(")
 
 
 def stats_line(text: str, at: float, engine: str) -> StatsLine | None:
-    """The statistics line in the text, or None. `engine` is used where the line itself names none.
+    """Parse the statistics line in the text; None if there is none. `engine` is used if the line
+    names none.
 
-    A line that was quoted from `Running:` on is one too, where it tells the pool's usage; it says
-    nothing of throughput.
+    A line quoted from `Running:` onwards is accepted if it contains the pool's usage; its
+    throughput is None.
 
     Source: vLLM 0.1 scheduler.Scheduler, 0.3-0.10 engine/metrics.LoggingStatLogger, 0.8-0.33
     v1/metrics/loggers.LoggingStatLogger and (0.11.1 on, with --aggregate-engine-logging)
@@ -78,10 +79,10 @@ def stats_line(text: str, at: float, engine: str) -> StatsLine | None:
 
 
 def logged_step(text: str, at: float, engine: str) -> LoggedStep | None:
-    """The engine step that the line tells of, or None. One that only keeps data-parallel engines in
-    step has no tokens.
+    """Parse a per-step line; None for any other line. A dummy step, which only keeps data-parallel
+    engines in lock step, has no tokens.
 
-    `engine` is used where the line itself names none.
+    `engine` is used if the line names none.
 
     Source: vLLM 0.28 to 0.33 v1/metrics/loggers.LoggingStatLogger,
     v1/utils.compute_iteration_details.

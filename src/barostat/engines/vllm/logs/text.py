@@ -14,23 +14,22 @@ from barostat.engines.vllm.logs.clock import OTHER, WRAPPER, Stamp, instant, loc
 from barostat.engines.vllm.logs.content import without_content
 
 LONGEST = 32_768
-"""Characters of a line that are looked at. The longest line that says something, the resolved
-configuration, has about 6,000.
+"""Characters read per line. The longest useful line, the resolved configuration, has about 6,000.
 """
 QUOTED = 400
 _PYDANTIC_ASIDE = re.compile(r" \[type=\w{1,40}, input_value=.*$")
-"""What pydantic adds to a message: the value as Python prints it, cut in its middle."""
+"""Suffix of a pydantic message: the value as Python prints it, truncated in the middle."""
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
-# colours whose escape was lost on the way, or is written out: `[36m`, `^[[36m`, `#033[36m`,
+# colour codes whose escape character was lost or is spelled out: `[36m`, `^[[36m`, `#033[36m`,
 # `\u001b[36m`
 _TOLD_COLOUR = re.compile(
     r"(?:\^\[|#033|\\u001[bB]|\\x1[bB]|\\033|\\e|\u241b)?\[\d{0,3}(?:;\d{1,3}){0,4}m(?!\])"
 )
 _POD = re.compile(r"^\[pod/[^\]\s]+\]\s?")
-# the bar of an exception group, and of a pipe that marks what it passes on
+# the bar of an exception group, or of a tool that marks forwarded lines
 _BAR = re.compile(r"^ {2,12}\| ")
-# a prefix that no code begins with: what is indented before it is indented as pasted
+# indentation before a process prefix comes from pasting, since no code starts with such a prefix
 _INDENTED = re.compile(r"^ +(?=\[rank\d|\([A-Za-z_][\w-]*(?: rank=\d+)? pid=\d)")
 _COMPOSE = re.compile(r"^[\w.-]{1,60}\s+\| ")
 _CRI = re.compile(
@@ -61,18 +60,18 @@ _DATED = re.compile(r"^\[?(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,]\d
 _SYSLOG = re.compile(r"^([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (?=\S)")
 _UNIT = re.compile(r"^[\w.-]{1,80} [\w.@:/-]{1,80}\[\d{1,9}\]: ")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-# `%(asctime)s - %(name)s - %(levelname)s - `: without a name it is somebody's who only passes the
-# line on, whatever it says
+# `%(asctime)s - %(name)s - %(levelname)s - `: without a logger name, another tool forwarded the
+# line, and its level is ignored
 _PASSED_ON = re.compile(r"^- (?:([\w.]+) - )?(DEBUG|INFO|WARNING|ERROR|CRITICAL) - (?:\[\w+\] )?")
 _LEVEL = re.compile(r"^(?:\[?(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\]?\b[:|\s-]*)")
 _ENGINE_INDEX = re.compile(r"(?:EngineCore|Engine|_)_?DP(\d+)|EngineCore_(\d+)")
 
 
 class Line(NamedTuple):
-    """One line in the engine's own words.
+    """One log line without wrappers and prefixes.
 
-    `level` is empty for a bare line; `engine` is the data-parallel index in its process prefix, or
-    empty; `file` the one that its stamp names, or empty.
+    `level`: empty for a bare line. `engine`: the data-parallel index in its process prefix, or
+    empty. `file`: the source file in its stamp, or empty.
     """
 
     text: str
@@ -122,10 +121,10 @@ def unwrap(raw: str) -> list[Line]:
 
 
 def pasted_together(raw: str) -> list[str]:
-    """The records of a line that holds several, their line ends lost on the way; empty for a line
-    that is one record.
+    """Split a line that contains several records because its line ends were lost; empty for a
+    single record.
 
-    What a request says is never taken for records: a line that quotes a prompt stays whole.
+    A line that quotes a prompt is never split, because the prompt may look like a record.
     """
     if raw.count("INFO ") + raw.count("ERROR ") + raw.count("WARNING ") < 2 or any(
         word in raw for word in _QUOTES_A_PROMPT
@@ -141,7 +140,7 @@ def pasted_together(raw: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """The text without terminal colours, NULs and line ends."""
+    """Return the text without terminal colours, NULs and line ends."""
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     elif "[0m" in text or "[0;" in text or "[39m" in text:
@@ -152,14 +151,14 @@ def plain(text: str) -> str:
 
 
 def engine_index(process: str) -> str:
-    """The data-parallel index that a process name carries, or an empty text."""
+    """Return the data-parallel index in a process name, or an empty string."""
     found = _ENGINE_INDEX.search(process)
     return (found[1] or found[2]) if found else ""
 
 
 @lru_cache(maxsize=64)  # every setting of one long line quotes that line
 def quote(text: str) -> str:
-    """The line fit to be shown: no prompt, no token or key, at most 400 characters."""
+    """Return the line redacted for display: no prompt, no token or key, at most 400 characters."""
     text = _PYDANTIC_ASIDE.sub("", text.strip()[: 8 * QUOTED])
     text, _ = without_content(text)
     return text if len(text) <= QUOTED else text[: QUOTED - 3] + "..."

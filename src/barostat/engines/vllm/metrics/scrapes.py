@@ -50,8 +50,8 @@ class HistogramStep(NamedTuple):
 
 
 def in_order(scrapes: Iterable[tuple[float, Exposition, str]]) -> tuple[list[Scrape], list[str]]:
-    """Return the usable scrapes, oldest first, one per instant and all of one server process, with
-    problems, a sentence each.
+    """Return the usable scrapes and the problems found, as sentences. Scrapes are oldest first, one
+    per instant, all of one server process.
 
     The result does not depend on the input order, except the note about a clock that went
     backwards.
@@ -83,8 +83,8 @@ def in_order(scrapes: Iterable[tuple[float, Exposition, str]]) -> tuple[list[Scr
 
 
 def _weight(scrape: Scrape) -> tuple[bool, int, str, str]:
-    """The fuller of two scrapes of one instant is heavier; ties are broken by content, never by the
-    order given.
+    """Sort key that prefers the more complete of two scrapes of one instant; ties are broken by
+    content, not by input order.
     """
     samples = list(scrape.exposition.samples)
     return (not scrape.exposition.cut, len(samples), scrape.source, repr(samples))
@@ -114,7 +114,7 @@ def _of_one_process(ordered: list[Scrape], problems: list[str]) -> list[Scrape]:
 
 def started_at(exposition: Exposition) -> float | None:
     """Start of the API server process in unix seconds; None in multi-process mode, which does not
-    tell.
+    expose it.
     """
     for name in (
         names.PROCESS_START,
@@ -132,7 +132,7 @@ def same_start(one: float | None, other: float | None) -> bool:
 
 
 def engines_of(exposition: Exposition) -> tuple[str, ...]:
-    """Engine indices that the scrape shows, as text in numeric order; ("",) where samples carry no
+    """Return the engine indices in a scrape, as text in numeric order; ("",) if samples have no
     engine label.
     """
     found: set[str] = set()
@@ -145,7 +145,7 @@ def engines_of(exposition: Exposition) -> tuple[str, ...]:
     ):
         found.update(sample.labels.get("engine", "") for sample in exposition.named(family))
     if not found:
-        # A half scrape, or a metric or two by hand: whatever carries an engine label.
+        # A truncated or hand-written scrape: use any sample with an engine label.
         found.update(
             sample.labels["engine"] for sample in exposition.samples if "engine" in sample.labels
         )
@@ -155,7 +155,7 @@ def engines_of(exposition: Exposition) -> tuple[str, ...]:
 
 
 _MINUS_ONE_MEANS_NONE = "hit_rate"
-"""V0 shows -1 for a rate of nothing."""
+"""Suffix of gauges that V0 sets to -1 while there is no data."""
 
 
 @dataclass(slots=True)
@@ -178,8 +178,8 @@ class EngineScrapes:
         """(at, value) of every scrape that has the gauge under one of its names, the newest name
         first.
 
-        Several series of one engine (models, instances) are combined; of the per-process series of
-        0.9.2 to 0.11.0 the liveliest is taken.
+        Several series of one engine (models, instances) are combined. Of the per-process series of
+        0.9.2 to 0.11.0, the one that still changes is used.
         """
         points: list[tuple[float, float]] = []
         earlier: dict[str, float] = {}
@@ -211,7 +211,7 @@ class EngineScrapes:
         """Return a counter's gains between consecutive points.
 
         If the process is new, the counter started from 0 and the gain is the new value. A counter
-        that fell within one life of the process proves nothing (a clock, a proxy): the step is
+        that fell although the process is the same is unreliable (a clock, a proxy): the step is
         skipped.
         """
         starts = {scrape.at: started_at(scrape.exposition) for scrape in self.scrapes}
@@ -234,7 +234,7 @@ class EngineScrapes:
         return steps
 
     def _life(self, before: float | None, after: float | None, fell: bool) -> str:
-        """Whether two scrapes are of the same life of the process: same, new, or unclear."""
+        """Return whether two scrapes are of the same process: same, new, or unclear."""
         if before is not None and after is not None:
             if not same_start(before, after):
                 return "new"
@@ -242,15 +242,15 @@ class EngineScrapes:
         return "new" if fell else "same"
 
     def histogram(self, exposition: Exposition, family: tuple[str, ...]) -> Histogram | None:
-        """The engine's histogram in one scrape since the start of its process; None where it is not
-        there, or not whole.
+        """Return the engine's histogram in one scrape, since the start of its process; None if it
+        is absent or incomplete.
         """
         samples = self._samples(exposition, tuple(f"{name}_bucket" for name in family), {})
         return histogram((sample.labels, sample.value) for sample in samples) if samples else None
 
     def observed(self, family: tuple[str, ...]) -> Histogram | None:
-        """What the histogram observed from the first scrape to the last, restarts taken into
-        account; None for fewer than two scrapes.
+        """Return the observations from the first scrape to the last, across restarts; None for
+        fewer than two scrapes.
         """
         whole: Histogram | None = None
         first: Histogram | None = None
@@ -279,7 +279,7 @@ class EngineScrapes:
         )
 
     def histogram_steps(self, family: tuple[str, ...], what: str) -> list[HistogramStep]:
-        """Observations and their sum between consecutive scrapes."""
+        """Return the number of observations and their sum between consecutive scrapes."""
         # Both series are needed at the same instants: a half scrape may hold one of them.
         counts = dict(self.histogram_counts(family))
         sums = dict(self._totals(tuple(f"{name}_sum" for name in family)))
@@ -328,8 +328,8 @@ class EngineScrapes:
         labels: dict[str, str],
         of_endpoint: bool = False,
     ) -> list[Sample]:
-        """This engine's samples under the first of the names that is there; a series that occurs
-        twice counts once, with its last value.
+        """Return this engine's samples under the first name that exists; a duplicate series counts
+        once, with its last value.
         """
         for name in spelled:
             found = self._of_name(exposition, name, of_endpoint)
@@ -344,8 +344,8 @@ class EngineScrapes:
         return []
 
     def _of_name(self, exposition: Exposition, name: str, of_endpoint: bool) -> list[Sample]:
-        """Those under one name. Kept: several signals are made of each, and a hostile page has a
-        hundred thousand of them.
+        """Return the samples of one name. Cached, because several signals use each name and a
+        hostile page has 100,000 samples.
         """
         asked = (id(exposition), name, of_endpoint)
         if (known := self._known.get(asked)) is not None:
@@ -367,8 +367,8 @@ class EngineScrapes:
         return self._known[asked]
 
     def spelled(self, *families: tuple[str, ...]) -> str:
-        """The names that the latest scrape with these families uses, and that scrape's own source:
-        for a signal's source.
+        """Return the source of a signal: the metric names of the latest scrape with these families,
+        and the scrape's own source.
         """
         label = f'{{engine="{self.engine}"}}' if self.engine else ""
         shown = []
@@ -389,7 +389,7 @@ class EngineScrapes:
         return f"{' and '.join(shown)} ({self.scrapes[-1].source})"
 
     def _note_of(self, counter: str, problem: str) -> None:
-        """Note a problem once, however many counters have it."""
+        """Note a problem once, even if several counters have it."""
         having = self._having.setdefault(problem, [])
         if counter in having:
             return
@@ -410,7 +410,7 @@ def _forms(base: str) -> tuple[str, ...]:
 
 
 def _joined(one: Histogram | None, other: Histogram | None) -> Histogram | None:
-    """Both together; where the buckets changed in between, the later one alone."""
+    """Return the sum of both; only the later one if the buckets changed in between."""
     if one is None or other is None:
         return other or one
     return one.plus(other) or other

@@ -1,10 +1,9 @@
-"""The one seam to a Kubernetes cluster: requests to its API server, bounded in time, repeated where
-that is harmless.
+"""Client of a Kubernetes API server: requests with deadlines, retried where a retry is harmless.
 
-Every answer is a value: what was asked for, or `Failed`. Reading (and what changes nothing: a dry
-run, an access review) is repeated on 429, 5xx, broken and silent connections, within the deadline
-and as the server's Retry-After asks; a write is repeated only where the server surely did not carry
-it out (429, a connection that never stood).
+Every result is a value: the object or `RequestFailed`. Reads, dry runs and access reviews are
+retried on 429, 5xx, and broken or silent connections, within the deadline and according to
+Retry-After. A write is retried only if the server certainly did not carry it out (429, a connection
+that was never established).
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ connection stays silent.
 PAGE = 500
 MAX_BODY_BYTES = 64 << 20
 PARALLEL = 16
-"""Requests under way at once: an API server gives one caller a share of its seats, and more only
-wait there (and cost the client work).
+"""Concurrent requests. An API server limits each caller's share; more requests would only queue
+there.
 """
 FIRST_WAIT_S = 0.15
 LONGEST_WAIT_S = 5.0
@@ -75,10 +74,10 @@ class Reply:
     cut: str = ""
 
     def json(self) -> Any:
-        """The decoded body, or None if it is no JSON."""
+        """The decoded body; None if it is not JSON."""
         try:
             found = json.loads(self.body)
-            # Half of a surrogate pair is no text, and cannot be written anywhere.
+            # Half of a surrogate pair cannot be encoded as UTF-8.
             return (
                 json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
                 if _HALF.search(self.body)
@@ -89,15 +88,15 @@ class Reply:
 
     @property
     def values(self) -> int:
-        """Commas, colons and opening brackets: at least as many as values. Counted no further than
-        is read.
+        """Upper bound on the number of JSON values: commas, colons and opening brackets, counted up
+        to ANSWER_VALUES.
         """
         return counted(self.body, JSON_MARKS, ANSWER_VALUES.most)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The objects of a list, as they are, and the version from which a watch goes on."""
+    """The objects of a list, unchanged, and the resource version from which a watch can continue."""
 
     items: tuple[Object, ...]
     version: str = ""
@@ -105,7 +104,7 @@ class Listed:
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster, as one user. Use within one event loop; `close` when done."""
+    """A cluster and one user's access to it. Use within one event loop; call `close` when done."""
 
     access: ClusterAccess
     _session: httpx.AsyncClient | None = None
@@ -115,14 +114,14 @@ class Cluster:
     _addresses: dict[tuple[str, str | None], httpx.URL] = field(default_factory=dict)
 
     async def close(self) -> None:
-        """The connections are closed."""
+        """Close the connections."""
         if self._session is not None:
             await self._session.aclose()
             self._session = None
 
     async def session(self, stale: login.Credential | None = None) -> httpx.AsyncClient:
-        """A client with a credential that lasts. `stale`: the credential that was refused with 401;
-        another is had.
+        """Return an HTTP client with a valid credential. `stale`: a credential that was rejected
+        with 401 and is replaced.
 
         Errors: InputError, OutsideError as `login.credential`.
         """
@@ -159,12 +158,12 @@ class Cluster:
         body: Any = None, content_type: str = "application/json", max_bytes: int = MAX_BODY_BYTES, harmless: bool = False,
         accept: str = "",
     ) -> Reply | RequestFailed:  # fmt: skip
-        """The response, or why there is none, after as many tries as the time allows. `what`: for a
-        sentence, such as "list pods in x".
+        """Send a request and retry it until the deadline. Returns the response or the reason for
+        the failure. `what`: names the request in error messages, such as "list pods in x".
 
-        `harmless`: nothing is changed by it, whatever the method. A write tells the server to give
-        up when we do, try by try: what was not carried out by then never will be.
-        Errors: InputError, OutsideError where the credential cannot be had at all.
+        `harmless`: the request changes nothing, whatever its method. Each try of a write passes our
+        deadline to the server as `timeout`, so that the server does not carry it out later. Errors:
+        InputError, OutsideError if no credential can be obtained.
         """
         began = time.monotonic()
         deadline = began + within_s
@@ -213,11 +212,10 @@ class Cluster:
         content: bytes | None = None, content_type: str = "application/json", max_bytes: int = MAX_BODY_BYTES, since: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply | Failure:  # fmt: skip
-        """One request and its response, whatever its status; a body that broke off is told in
-        `cut`. Nothing is repeated or followed.
+        """Send one request, without retries or redirects. Returns the response whatever its status;
+        `cut` says why a body is incomplete.
 
-        `since`: from when on it was tried, as time.monotonic() has it: how long nothing came is
-        told from then.
+        `since`: time.monotonic() of the first try, for the waiting time in error messages.
         """
         sent = {
             **(headers or {}),
@@ -257,8 +255,8 @@ class Cluster:
     def _address(
         self, session: httpx.AsyncClient, path: str, params: Mapping[str, Any] | None
     ) -> httpx.URL:
-        """As httpx makes it of both, which takes as long as all else of a request: kept, since the
-        same few are asked for every second.
+        """Return the URL of path and parameters. Cached: httpx takes as long to build it as for the
+        rest of a request, and the same few URLs are requested every second.
         """
         asked = path, None if params is None else str(httpx.QueryParams(params))
         if (kept := self._addresses.get(asked)) is not None:
@@ -289,7 +287,7 @@ class Cluster:
         broken_off = bool(found.cut) and len(found.body) < max_bytes
         if (
             found.status >= 400 and broken_off and method != "GET"
-        ):  # whose words are lost, but the status says what became of the write
+        ):  # the body is lost, but the status shows the result of the write
             return of_answer(found.status, found.headers, found.body, what)
         if found.status >= 400 and not broken_off:
             return of_response(found.status, found.headers, found.body, what, self.access, path)
@@ -313,7 +311,7 @@ class Cluster:
         within_s: float = READ_S,
         metadata_only: bool = False,
     ) -> Object | RequestFailed:
-        """The object. `metadata_only`: without spec and status, which the server leaves out."""
+        """Get an object. `metadata_only`: the server leaves out spec and status."""
         what = _what("get", resource, namespace)
         accept = METADATA if metadata_only else ""
         found = self._object(
@@ -335,11 +333,11 @@ class Cluster:
         fields: str = "",
         within_s: float = READ_S,
     ) -> Listed | RequestFailed:
-        """All objects (of the namespace, or of the whole cluster) that the selectors let through,
-        page by page.
+        """List all objects that match the selectors, page by page. `namespace` None: the whole
+        cluster.
 
-        A list that expires between two pages (410) is begun anew, whole. One that does not end, or
-        is larger than is read, is none.
+        A list that expires between two pages (410) is restarted without pages. A list that does not
+        end or exceeds the size limits is a failure.
         """
         what = _what("list", resource, namespace)
         deadline = time.monotonic() + within_s
@@ -379,10 +377,10 @@ class Cluster:
             items = page.get("items")
             if not str(page.get("kind", "")).endswith(
                 "List"
-            ):  # a custom resource may name its list as it likes
+            ):  # a custom resource may choose the name of its list kind
                 return of_stranger(200, what, self.access, f"no list of {resource.plural}")
             for item in items if isinstance(items, list) else []:
-                if isinstance(item, dict):  # items of a list do not say what they are
+                if isinstance(item, dict):  # items of a list lack apiVersion and kind
                     found.append(
                         {"apiVersion": resource.api_version, "kind": resource.kind, **item}
                     )
@@ -413,8 +411,9 @@ class Cluster:
         self, resource: Resource, body: Object, namespace: str | None = None, *, name: str = "", subresource: str = "",
         dry_run: bool = False, harmless: bool = False, within_s: float = WRITE_S,
     ) -> Object | RequestFailed:  # fmt: skip
-        """The object as created. With `name` and `subresource`: what is posted there, such as an
-        eviction. `harmless`: a question only.
+        """Create an object; returns it as created. With `name` and `subresource`: post to a
+        subresource, such as an eviction. `harmless`: the request only asks something (an access
+        review).
         """
         what = _what("create", resource, namespace, subresource)
         params = _dry(dry_run) | {"fieldManager": FIELD_MANAGER}
@@ -434,8 +433,8 @@ class Cluster:
         self, resource: Resource, name: str, body: Any, namespace: str | None = None, *, how: PatchKind, dry_run: bool = False,
         force: bool = False, manager: str = FIELD_MANAGER, subresource: str = "", within_s: float = WRITE_S,
     ) -> Object | RequestFailed:  # fmt: skip
-        """The object as patched. `apply`: server-side apply; a field of another manager is a
-        conflict unless `force`.
+        """Patch an object; returns it as patched. `how="apply"`: server-side apply; a field of
+        another manager is a conflict unless `force`.
         """
         what = _what("patch", resource, namespace, subresource)
         params = (
@@ -467,7 +466,9 @@ class Cluster:
         dry_run: bool = False,
         within_s: float = WRITE_S,
     ) -> Object | RequestFailed:
-        """The object as replaced: a 409 where its resourceVersion is no longer the newest."""
+        """Replace an object; returns it as replaced. Fails with 409 if its resourceVersion is
+        outdated.
+        """
         what = _what("update", resource, namespace)
         params = _dry(dry_run) | {"fieldManager": FIELD_MANAGER}
         path = resource.path(namespace, name)
@@ -489,8 +490,8 @@ class Cluster:
         dry_run: bool = False,
         within_s: float = WRITE_S,
     ) -> Object | RequestFailed:
-        """The object or status that the server answers. `uid`, `version`: only if it is that very
-        object, as it was read (else a 409).
+        """Delete an object; returns the object or status in the response. `uid`, `version`: delete
+        it only if it is still this object in this version (else 409).
         """
         what = _what("delete", resource, namespace)
         only_if = ({"uid": uid} if uid else {}) | ({"resourceVersion": version} if version else {})
@@ -531,7 +532,7 @@ def _dry(dry_run: bool) -> dict[str, str]:
 
 
 def _what(verb: str, resource: Resource, namespace: str | None, subresource: str = "") -> str:
-    """`get pods/log in inference`: as a missing right is told."""
+    """Name a request by its permission: `get pods/log in inference`."""
     right = f"{resource.right}/{subresource}" if subresource else resource.right
     return f"{verb} {right}" + (
         (f" in {namespace}" if namespace else " in all namespaces") if resource.namespaced else ""

@@ -1,5 +1,5 @@
-"""The state of the cards behind pods: from a DCGM exporter on the node or, only when asked for,
-from the vendor's tool in the container.
+"""Reads the state of the GPUs of pods: from a DCGM exporter on the node or, only on request, from
+the vendor's tool in the container.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _TOOLS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 async def by_exporter(
     cluster: Cluster, pods: list[Object], clock: Clock
 ) -> tuple[dict[str, GpuText], list[str]]:
-    """The exporter's page by node, for the nodes of pods that have NVIDIA cards; and rights that
-    are missing.
+    """Return the exporter's metrics by node, for nodes whose pods have NVIDIA GPUs; and missing
+    permissions.
     """
     nodes = {text(pod, "spec", "nodeName") for pod in pods if _vendor(pod) == "nvidia.com"} - {""}
     if not nodes:
@@ -71,8 +71,8 @@ async def by_exporter(
 
 
 async def by_tool(cluster: Cluster, pod: Object, clock: Clock) -> GpuText | RequestFailed | None:
-    """What the vendor's tool says inside the engine's container; None where it has no cards. Runs a
-    program there: only when asked for.
+    """Return the output of the vendor's tool in the engine's container; None if it has no GPUs. It
+    runs a program there, so call it only if the user asked for it.
     """
     container = engine_container(pod)
     tool = next(

@@ -23,7 +23,4 @@ def rare_preemptions(case: Case) -> str:
         or sent_back(case.window) is not None
     ):
         return ""
-    return (
-        f"preemptions are too few to matter: {figure(seen.per_finished, 2)} for each request "
-        "that finished"
-    )
+    return f"preemptions are too few to matter: {figure(seen.per_finished, 2)} per finished request"

@@ -90,7 +90,7 @@ def judge(case: Case) -> Judgement:
     if (slow := _slow(case)) is not None:
         return slow
     if case.absent("unknown-argument", "invalid-config"):
-        return Cleared("no refused setting in the log")
+        return Cleared("the log shows no rejected setting")
     return Open("no log was given", case.missing(*names[:2]))
 
 

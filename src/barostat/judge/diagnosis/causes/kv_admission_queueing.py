@@ -31,7 +31,7 @@ def judge(case: Case) -> Judgement:
     """Claim where capacity-waiting meets a full pool and preemption is not heavy."""
     if case.present("preemption-heavy") and not rare_preemptions(case):
         return Cleared(
-            f"the pool does not only queue, it preempts: {case.because('preemption-heavy')}"
+            f"requests do not only queue, they are preempted: {case.because('preemption-heavy')}"
         )
     if held := case.present("kv-capacity-waiting", "kv-head-of-line-blocked"):
         # Without a count of preemptions (no log has one) the same picture could be thrash: still

@@ -45,7 +45,7 @@ def judge(case: Case) -> Judgement:
                 variant=variant,
             )
     if case.absent("model-too-long", "no-cache-blocks"):
-        return Cleared("the log holds no refusal for want of KV memory")
+        return Cleared("the log shows no start that failed for lack of KV memory")
     return Open("no log was given", case.missing("model-too-long", "no-cache-blocks"))
 
 

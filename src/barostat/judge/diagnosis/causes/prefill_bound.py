@@ -37,7 +37,7 @@ def judge(case: Case) -> Judgement:
             )
         if case.present("slower-than-card"):
             return Cleared(
-                "prompts wait, and not for want of a larger budget: "
+                "prompts wait, and a larger budget would not help: "
                 f"{case.because('slower-than-card')}"
             )
         return Claim(

@@ -1,4 +1,4 @@
-"""Capacity that was asked for is not there yet: pods wait for a card, or load their model.
+"""Requested capacity is not available yet: pods wait for a GPU or load their model.
 
 Meaning: the autoscaler or a person wants more replicas than are Ready. A pending pod waits for a
 node; a starting one loads weights for minutes.
@@ -34,12 +34,12 @@ DIED = (
 
 
 def judge(case: Case) -> Judgement:
-    """Claim for a replica that is pending or starting and has not failed."""
+    """Claim if the replica is pending or starting and has not failed."""
     if case.present("pod-pending"):
         return Claim(
             confidence=case.confidence("pod-pending") * 0.95,
             severity="warning",
-            summary=f"The pod waits for a place: {case.because('pod-pending')}.",
+            summary=f"The pod is not scheduled yet: {case.because('pod-pending')}.",
             rests_on=("pod-pending", *case.present("scaling-lag", "hpa-at-max")),
             variant="pending",
         )
@@ -67,4 +67,4 @@ def judge(case: Case) -> Judgement:
     return Open("the pod's status was not given", case.missing("pod-pending", "cold-start"))
 
 
-CAUSE = Cause("scaling-lag", "Capacity was asked for and is not there yet", 25, judge)
+CAUSE = Cause("scaling-lag", "Requested capacity is not available yet", 25, judge)

@@ -36,7 +36,7 @@ def judge(case: Case) -> Judgement:
             )
         if case.present("slower-than-card"):
             return Cleared(
-                f"slots are full, and not for want of more: {case.because('slower-than-card')}"
+                f"slots are full, and more slots would not help: {case.because('slower-than-card')}"
             )
         return Claim(
             confidence=case.confidence("slots-full") * 0.95,

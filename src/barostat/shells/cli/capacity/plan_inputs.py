@@ -157,7 +157,7 @@ def asked(arguments: argparse.Namespace) -> PlanInput:
     wrong = [one for one in doubted if one.sure]
     for one in wrong:
         if one.value:
-            raise InputError(f"{one.value} is no value for it", SETTINGS[one.name].option)
+            raise InputError(f"{one.value} is not a valid value", SETTINGS[one.name].option)
     refused = tuple(one.because for one in wrong)
     return PlanInput(
         request,

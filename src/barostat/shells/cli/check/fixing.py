@@ -1,8 +1,6 @@
-"""`barostat check --fix`: the edits of the findings made in their files, the diff shown before
-anything is written.
+"""`barostat check --fix`: applies the edits of findings to their files and shows the diff first.
 
-A file is written only if what it became can still be read and no rule finds an error in it that was
-not there before.
+A file is written only if the result can be parsed and no rule finds a new error in it.
 """
 
 from __future__ import annotations
@@ -23,7 +21,9 @@ from barostat.shells.cli.whole_write import write_whole
 
 
 def mend(arguments: argparse.Namespace) -> None:
-    """Show the diff and make the edits; what was left as it is, and why, goes to stderr."""
+    """Show the diff and apply the edits; files that are left unchanged are reported on stderr with
+    the reason.
+    """
     gathered, checked = judged(arguments)
     rendered = set(gathered.origins)
     by_file: dict[str, list[Edit]] = {}
@@ -47,18 +47,16 @@ def mend(arguments: argparse.Namespace) -> None:
             continue
         if not _stays_within(Path(file), arguments.paths):
             print(
-                f"barostat: {file} is left as it is: it is a symbolic link that leads out of the "
-                "folder; name the file that it leads to",
+                f"barostat: {file} is left unchanged: it is a symbolic link to a file outside "
+                f"the folder; name that file instead",
                 file=sys.stderr,
             )
             continue
-        diff = (
-            difflib.unified_diff(  # lines beside a change may hold what a finding is about: a key
-                clean(before.text).splitlines(keepends=True),
-                clean(after).splitlines(keepends=True),
-                file,
-                f"{file} (fixed)",
-            )
+        diff = difflib.unified_diff(  # context lines may contain secrets
+            clean(before.text).splitlines(keepends=True),
+            clean(after).splitlines(keepends=True),
+            file,
+            f"{file} (fixed)",
         )
         print(
             "".join(line if line.endswith("\n") else line + "\n" for line in diff),
@@ -72,14 +70,14 @@ def mend(arguments: argparse.Namespace) -> None:
         print(f"barostat: {more} likely and not certain: --fix --unsafe", file=sys.stderr)
     elif not by_file:
         print(
-            "barostat: no file is changed: no finding has a fix that --fix can apply",
+            "barostat: no file is changed: no finding can be fixed automatically",
             file=sys.stderr,
         )
 
 
 def _stays_within(path: Path, targets: Sequence[str]) -> bool:
-    """True if the file lies, its links followed, in the folder that was asked for; for a file that
-    was named itself, in the folder that it stands in.
+    """True if the file, with links resolved, is inside the folder that was checked; for a file
+    named itself, inside its own folder.
     """
     folders = [Path(one) for one in targets if Path(one).is_dir()]
     roots = [folder for folder in folders if path.is_relative_to(folder)] or [path.parent]
@@ -87,7 +85,7 @@ def _stays_within(path: Path, targets: Sequence[str]) -> bool:
 
 
 def _worse(before: Document, text: str, arguments: argparse.Namespace) -> str:
-    """Why the text must not be written, empty where it may."""
+    """Return why the text must not be written; empty if it may."""
     after = document_of(text, before.file)
     if after.problem is not None:
         return str(after.problem)
@@ -102,7 +100,7 @@ def _worse(before: Document, text: str, arguments: argparse.Namespace) -> str:
 
 
 def _errors(document: Document, arguments: argparse.Namespace) -> tuple[Counter[str], int]:
-    """Return the errors by rule, and the number of engines."""
+    """Return the number of errors by rule, and the number of engines."""
     checked = check(
         [document],
         gpu=arguments.gpu,

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_page(page: Page, output: str) -> int:
-    """Print one page; answer 0."""
+    """Print one page; return 0."""
     if output == "json":
         _print_json("RulePage", name=page.name, rule=page.kind, title=page.title, text=page.text)
         return 0
@@ -82,7 +82,7 @@ def _print_page(page: Page, output: str) -> int:
 
 
 def _named(asked: str, known: Mapping[str, Page]) -> str | None:
-    """Return the page's name in its own spelling; None for a word that names none."""
+    """Return the page's name in its canonical spelling; None if no page has that name."""
     from barostat.shells.cli.diagnose.mentions import as_name
 
     spelled = {name.lower(): name for name in known}
@@ -91,9 +91,9 @@ def _named(asked: str, known: Mapping[str, Page]) -> str | None:
 
 
 def _answer_mentions(asked: str, output: str, known: Mapping[str, Page]) -> int:
-    """Print the pages that describe what is no name: the page itself if there is one; answer 0.
+    """Print the pages that mention the words; if only one does, print that page. Return 0.
 
-    Errors: InputError where none does.
+    Errors: InputError if no page mentions them.
     """
     from barostat.core.errors import InputError
     from barostat.shells.cli.diagnose.mentions import mentions
@@ -126,8 +126,8 @@ def _answer_mentions(asked: str, output: str, known: Mapping[str, Page]) -> int:
 
 
 def _filled(text: str, width: int) -> str:
-    """Prose as wide as the terminal: a line goes on in the next unless that names a section, is set
-    in, or is empty.
+    """Wrap text to the terminal's width. Lines are joined unless the next one starts a section, is
+    indented or is empty.
     """
     import textwrap
 

@@ -1,5 +1,5 @@
-"""A recording of what the arguments name: servers, pods, a log, a process. What every verb that
-looks at engines begins with.
+"""Records the servers, pods, log or process that the arguments name. Used by every verb that
+observes engines.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def gather(arguments: argparse.Namespace, keep_logs: Path | None = None) -> Recorded:
-    """What the targets, the log and the process show within `--for`, with progress on stderr: in
-    place on a terminal, else as lines.
+    """Record the targets, the log and the process for `--for` seconds, with progress on stderr (in
+    place on a terminal, else as lines).
 
-    `keep_logs`: where the logs of pods are kept as files, for a bundle.
+    `keep_logs`: folder for the pods' logs, for a bundle.
     """
     cluster = _cluster(arguments)
     looks, terminal = bool(arguments.target or cluster) and arguments.for_s > 0, sys.stderr.isatty()
@@ -75,7 +75,7 @@ def gather(arguments: argparse.Namespace, keep_logs: Path | None = None) -> Reco
 
 
 def gather_forever(arguments: argparse.Namespace) -> Iterator[Recording]:
-    """A recording after every `--interval`, over the last `--for`."""
+    """Yield a recording of the last `--for` seconds after every `--interval`."""
     cluster = _cluster(arguments)
     if cluster is not None:
         from barostat.io.kubernetes.recording import live
@@ -96,8 +96,7 @@ def _cluster(arguments: argparse.Namespace) -> Wanted | None:
     found = wanted(arguments, arguments.target)
     if found is not None and (arguments.log is not None or arguments.pid is not None):
         raise InputError(
-            "--log and --pid belong to an engine on this machine; the logs of pods are "
-            "read by themselves"
+            "--log and --pid belong to an engine on this machine; pods' logs are read automatically"
         )
     return found
 
@@ -130,7 +129,7 @@ def _sources(arguments: argparse.Namespace) -> Sources:
 
 @contextmanager
 def piped_log(arguments: argparse.Namespace) -> Iterator[None]:
-    """Within, `--log` is a file that can be read again, also where it is `-` or a pipe."""
+    """Make `--log` a file that can be read repeatedly, even if it is `-` or a pipe."""
     if arguments.log is None:
         yield
         return

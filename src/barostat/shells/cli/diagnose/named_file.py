@@ -1,6 +1,4 @@
-"""A recording that is named as a target, as a hand types it: `barostat diagnose incident.tar.gz`,
-`./vllm.log`, a folder.
-"""
+"""Recordings given as targets: `barostat diagnose incident.tar.gz`, `./vllm.log`, a folder."""
 
 from __future__ import annotations
 
@@ -13,12 +11,12 @@ from barostat.io.input_files.piped import STDIN
 from barostat.shells.cli.diagnose.other_files import other_verb
 
 RECORDINGS = (".tar.gz", ".tgz", ".tar", ".log", ".txt")
-"""Names that end so are files, whether they are there or not: no host is called that."""
+"""Words with these endings are files, even if they do not exist: no host has such a name."""
 _IN_BUNDLES = (".prom", ".csv", ".json", ".yaml", ".yml")
 
 
 def ends_as_recording(word: str) -> bool:
-    """True for a name that ends as bundles and logs do, and is no URL."""
+    """True for a word that ends like a bundle or a log and is no URL."""
     return "://" not in word and word.lower().endswith(RECORDINGS)
 
 
@@ -43,7 +41,9 @@ def take_named_files(arguments: argparse.Namespace) -> None:
         is_log = word == STDIN or not _is_bundle(Path(word))
         if engines and not is_log:
             raise InputError(
-                "is a recording beside a running engine: diagnose them one after the other", word
+                "is a recording, and the other target is a running engine: diagnose them "
+                "separately",
+                word,
             )
         if is_log and arguments.log is None:
             arguments.log = word
@@ -55,15 +55,15 @@ def take_named_files(arguments: argparse.Namespace) -> None:
 
 
 def is_file_word(word: str) -> bool:
-    """True for `-` and for a word that can only be meant as a file or a folder."""
+    """True for `-` and for words that can only mean a file or a folder."""
     return (
         word == STDIN or ends_as_recording(word) or word.startswith((".", "/")) or _is_there(word)
     )
 
 
 def recorded_files(arguments: argparse.Namespace) -> list[Path]:
-    """Return the recording and its additional files, the recording first; empty for a log alone or
-    one of a running engine.
+    """Return the recording and its additional files, the recording first; empty for a single log
+    and for a running engine.
     """
     named = [arguments.bundle, arguments.describe, *arguments.files]
     if not any(named):
@@ -89,14 +89,14 @@ def take_printed_log(arguments: argparse.Namespace) -> None:
         with Path(arguments.log).open("rb") as file:
             head = file.read(HEAD_BYTES).decode("utf-8-sig", "replace")
     except OSError:
-        return  # who reads the log says why
+        return  # the reader of the log reports it
     if printed(head, getattr(arguments, "log_name", "") or arguments.log):
         arguments.bundle, arguments.log = arguments.log, None
 
 
 def _is_there(word: str) -> bool:
-    """True for a file or folder of that name which could not be meant as an address or a workload:
-    nobody calls a Deployment vllm.yaml.
+    """True if such a file or folder exists and the word is no plausible address or workload (no
+    Deployment is named vllm.yaml).
     """
     from barostat.io.kubernetes.recording.target import is_workload
 
@@ -110,8 +110,8 @@ def _is_there(word: str) -> bool:
 
 
 def _is_bundle(path: Path) -> bool:
-    """True for a folder, an archive, a loose file of a bundle that is no log, and for what is not
-    there, unless its name says log.
+    """True for a folder, an archive, a single file of a bundle other than a log, and a missing file
+    without a log's ending.
     """
     from barostat.io.bundles.archive import Truncated, is_archive
 

@@ -1,4 +1,4 @@
-"""`barostat gateway`: the limits are enforced where requests come in."""
+"""`barostat gateway`: enforces the limits in front of the engines."""
 
 from __future__ import annotations
 
@@ -196,8 +196,8 @@ def add_parser(verbs: Any) -> None:
 
 
 def _followed(arguments: argparse.Namespace) -> FollowedWorkload | None:
-    """The workload whose pods are the engines; None where engines are named. Errors: InputError for
-    both, neither, or no workload.
+    """Return the workload whose pods are the engines; None if --upstream names them. Errors:
+    InputError for both, neither, or an invalid workload.
     """
     from barostat.core.errors import InputError
     from barostat.gateway.settings import FollowedWorkload
@@ -206,7 +206,8 @@ def _followed(arguments: argparse.Namespace) -> FollowedWorkload | None:
     if arguments.target is None:
         if not arguments.upstream:
             raise InputError(
-                "which engines? --upstream URL for each, or KIND/NAME for the pods of a workload",
+                "name the engines: --upstream URL for each, or KIND/NAME for the pods of a "
+                "workload",
                 "gateway",
             )
         return None
@@ -214,11 +215,11 @@ def _followed(arguments: argparse.Namespace) -> FollowedWorkload | None:
         raise InputError(f"an engine is named with --upstream {arguments.target}", arguments.target)
     if arguments.upstream:
         raise InputError(
-            "the engines are its pods: leave --upstream out, or the target", arguments.target
+            "the engines are its pods: remove --upstream or the target", arguments.target
         )
     if arguments.ext_proc:
         raise InputError(
-            "goes with --upstream: where Envoy picks the engine, name each", "--ext-proc"
+            "needs --upstream for each engine, because Envoy picks the engine", "--ext-proc"
         )
     kind, name = parsed(arguments.target)
     return FollowedWorkload(
@@ -227,7 +228,7 @@ def _followed(arguments: argparse.Namespace) -> FollowedWorkload | None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve; answer 0 when told to stop."""
+    """Serve until stopped; return 0."""
     from barostat.core.errors import InputError
     from barostat.gateway.bounds import Bounds
     from barostat.gateway.messages.target import allowed_path
@@ -242,7 +243,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.host == arguments.admin_host or _ANY & {arguments.host, arguments.admin_host}
     ):
         raise InputError(
-            "is that of --port too: one of the two would not be heard",
+            "is also the port of --port: use two different ports",
             f"--admin-port {arguments.admin_port}",
         )
     for name in ("max_body_mib", "drain_timeout", "engine_timeout"):

@@ -1,11 +1,11 @@
-"""`--set` of what-if, read once: NAME=VALUE,..., or a change as a diagnosis writes it.
+"""Parses `--set` of what-if: NAME=VALUE,..., or a change as a diagnosis prints it.
 
 watermark=0.05,max-num-seqs=48              arguments of the engine; off removes one
---watermark 0.05, remove --swap-space       the same as a command line has it
+--watermark 0.05, remove --swap-space       the same, as on a command line
 edge-input-cap=2048                         a limit at the edge
-request: {maxInputTokens: 2048}             the same as a limits file has it
-replicas=3, replicas=+1                     how many share the load
-load=2, input=3x, output=1.5x               tomorrow's traffic: how much comes, how long it is
+request: {maxInputTokens: 2048}             the same, as in a limits file
+replicas=3, replicas=+1                     number of replicas that share the load
+load=2, input=3x, output=1.5x               expected traffic, as multiples of today's rate and lengths
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _PAIR = re.compile(r"^([\w-]+)=([^\s={}]+)$")
 
 
 def changes_in(words: str) -> tuple[TrialChange, ...]:
-    """The changes that the option's value asks for, in order.
+    """Parse the option's value into changes, in order.
 
-    Errors: InputError for a text of another form, and for a number that is none.
+    Errors: InputError for any other form, and for an invalid number.
     """
     text = words.strip()
     if (limit := _LIMIT.match(text)) is not None:
@@ -68,7 +68,7 @@ def changes_in(words: str) -> tuple[TrialChange, ...]:
 
 
 def scalar(text: str) -> ConfigScalar:
-    """A value as its type: a switch, a number, or else the text."""
+    """Convert a value to a bool or a number if it is one, else return the text."""
     if text.lower() in TRUE:
         return True
     if text.lower() in FALSE:
@@ -88,7 +88,7 @@ def _change(name: str, value: str, words: str) -> tuple[TrialChange, ...]:
     where = f"--set {words}"
     if known in EDGE:
         if value.lower() in OFF:
-            return ()  # the engine that was looked at has no such limit
+            return ()  # the observed engine has no such limit
         return (SetEdgeLimit(EDGE[known], _whole(known, value, where)),)
     if known == "replicas":
         number = _whole(known, value.removeprefix("+"), where)

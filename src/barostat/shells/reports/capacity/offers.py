@@ -223,7 +223,7 @@ def offers_document(answer: Answer) -> Document:
         Section("Why this one", [Items(choice.because[1:])]),
         *(_forecasts(answer, meeting) if meeting else []),
         Section("Ruled out", [Items([named(name, why) for name, why in _others(choice)])]),
-        Section("To know", [Items(notes(answer))]),
+        Section("Notes", [Items(notes(answer))]),
         Footer("the same as data: barostat plan --for -o json"),
     ]
     return Document(f"Plan: {answer.model}", blocks)

@@ -72,7 +72,7 @@ def plan_document(answer: CapacityAnswer) -> Document:
         Only(("terminal",), [Section("Memory of one GPU", _memory_lines(answer))]),
         Section("What makes it fit", [] if found.fits else [todo]),
         Section(f"Limits that {would}follow", [Table(rows, (0, 2), mono=(0,))] if limits else []),
-        Listing("To know", notes),
+        Listing("Notes", notes),
         Footer("the same as data: barostat plan -o json"),
     )
     return Document(f"Plan: {found.request.model_name}", blocks)
@@ -181,7 +181,7 @@ def _bar(parts: Sequence[tuple[str, float]], total: float, largest: float) -> Dr
         boxes.append(Box(x, 4, width, 30, _kind(name), f"{name} {gib(size)}"))
         x += width
     end = min(_WIDTH - 2, total / largest * _WIDTH)
-    boxes.append(Box(end, 0, 2, 38, "is-end", f"the card ends: {gib(total)}"))
+    boxes.append(Box(end, 0, 2, 38, "is-end", f"end of the card: {gib(total)}"))
     label = ", ".join(f"{name} {gib(size)}" for name, size in parts)
     return Drawing(label, round(_WIDTH), 38, boxes, stretched=True)
 

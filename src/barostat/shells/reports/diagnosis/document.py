@@ -277,7 +277,7 @@ def _beyond(replica: ReplicaReport, said: set[str], *, short: bool) -> list[Bloc
     notes = Listing("Notes", replica.problems)
     if short:
         cause = replica.diagnosis.cause
-        more = f"All of it: -o wide. What a name means: barostat explain {cause}"
+        more = f"Full report: -o wide. About a name: barostat explain {cause}"
         return [*([missing] if cause == "unknown" else []), notes, Paragraph(more, "soft")]
     absent = [
         (one.name, one.verdict.because)
@@ -297,5 +297,5 @@ def _beyond(replica: ReplicaReport, said: set[str], *, short: bool) -> list[Bloc
                 Listing("Absent", _once(absent, said)),
             ],
         ),
-        Only(("html",), [Folded("What could not be judged", [Items(untold)])] if untold else []),
+        Only(("html",), [Folded("Not checked", [Items(untold)])] if untold else []),
     ]

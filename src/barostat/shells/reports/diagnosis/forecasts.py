@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from barostat.core.diagnosis import Expected, NextStep, ReplicaReport, StepForecast, Trials
 from barostat.core.units import figure
 from barostat.judge.advice.change_text import as_set_option, as_written, price_of, summary_of
+from barostat.judge.experiments.side_by_side import NO_DIFFERENCE
 from barostat.shells.reports.simulation.data import format_seconds
 
 HEADING = (
@@ -21,14 +22,14 @@ HEADING = (
     "ITL p99",
     "preempt/s",
     "refused",
-    "beside today",
+    "compared with today",
 )
 _SHORT_HEADING = ("", "tokens/s", "TTFT", "p99", "ITL", "p99", "preempt/s", "refused")
 TODAY = "today (twin)"
 PLAIN = ("", TODAY, "measured", "at least", "at most")
 """What the first cell of a row holds that is no change."""
 _WIDE_RATIO = 0.25
-_EFFECTS = {"helps": "helps", "trade-off": "helps at a price", "harms": "costs more than it brings"}
+_EFFECTS = {"helps": "helps", "trade-off": "helps at a price", "harms": "does more harm than good"}
 
 
 def expected_words(found: Expected) -> str:
@@ -45,15 +46,15 @@ def expected_words(found: Expected) -> str:
 
 
 def effect_words(step: NextStep, trials: Trials | None) -> str:
-    """What the step's forecast is beside today and what the step costs, or why it was not tried;
-    empty where no trials were made.
+    """Return the step's forecast compared with today and its price, or why it was not tried; empty if
+    no trials were made.
     """
     forecast = step.forecast
     if forecast is None or trials is None:
         return f"not tried: {step.untried}" if step.untried else ""
     match forecast.effect:
         case "nothing":
-            return "forecast: no difference from today that is more than chance"
+            return f"forecast: {NO_DIFFERENCE}"
         case "unsure":
             return f"cannot tell whether it helps: {forecast.may_change}; try it on a spare"
         case effect:
@@ -63,8 +64,8 @@ def effect_words(step: NextStep, trials: Trials | None) -> str:
 
 
 def trials_words(steps: Sequence[NextStep], trials: Trials | None) -> list[str]:
-    """Today on the twin, what the order rests on, and how to try one again; or what is missing for
-    it.
+    """Return today's forecast, the basis of the ranking and the command to repeat it; or why nothing
+    was tried.
     """
     if trials is None:
         return []
@@ -75,15 +76,15 @@ def trials_words(steps: Sequence[NextStep], trials: Trials | None) -> list[str]:
     if again:
         words = ("barostat", "what-if", *trials.source, "--set", str(again))
         told = shlex.join(words) if trials.source else f"barostat what-if, with --set {again}"
-        more = [f"again, with more runs: {told}"]
+        more = [f"repeat with more runs: {told}"]
     return [f"today on the twin: {expected_words(trials.today)}", str(trials.basis), *more]
 
 
 def rows(
     replica: ReplicaReport, measured: Mapping[str, float] | None = None
 ) -> list[tuple[str, ...]]:
-    """The heading, today on the twin, and every step that was tried; nothing where none was.
-    `measured`: what the engine itself shows, by the fields of `Expected`; a row of its own.
+    """Return table rows: the heading, today on the twin, and every step that was tried; empty if none
+    was. `measured`: the engine's own figures by field of `Expected`, as a separate row.
     """
     if replica.trials is None or replica.trials.today is None:
         return []
@@ -102,8 +103,8 @@ def rows(
 
 
 def numbered_rows(replica: ReplicaReport, steps: int) -> list[tuple[str, ...]]:
-    """The heading, today, and those of the first so many steps that would change something, by
-    their numbers; nothing without trials.
+    """Return table rows: the heading, today, and those of the first `steps` steps that would change
+    something, by number; empty without trials.
     """
     if replica.trials is None or replica.trials.today is None:
         return []

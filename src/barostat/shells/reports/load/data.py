@@ -1,4 +1,4 @@
-"""A load as data, and its figures in words."""
+"""A load test as plain data, and its figures in words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LATENCIES = ("TTFT", "ITL", "per token", "end to end")
 
 
 def spreads(found: Figures) -> tuple[tuple[str, Spread], ...]:
-    """The latencies by name."""
+    """Return the latency distributions by name."""
     return tuple(zip(LATENCIES, (found.ttft, found.itl, found.tpot, found.e2e), strict=True))
 
 
@@ -95,15 +95,15 @@ def _short(value: float | None) -> float | None:
 
 
 def sender(keeping: Keeping) -> str:
-    """Whether the sender kept its schedule, in a sentence."""
+    """Return a sentence on whether the sender kept its schedule."""
     if not keeping.late.count:
-        return "nothing was due"
+        return "no request was due"
     late = (
         f"sends {format_seconds(keeping.late.p99)} late at p99, {keeping.cpu_ratio:.0%} of one core"
     )
     if keeping.trouble:
         return (
-            f"did not keep up: {keeping.trouble}; these are figures of the sender as much as of "
-            "the engine"
+            f"did not keep up: {keeping.trouble}; the figures reflect the sender as much as the "
+            f"engine"
         )
     return f"kept the schedule: {late}"

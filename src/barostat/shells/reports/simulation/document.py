@@ -96,7 +96,7 @@ def run_document(
             Listing("Rejected", rejected),
             *([Paragraph(f"Clamped: {clamped}.")] if outcome.clamped_outputs else []),
             Only(("terminal",), _last_words(settings, outcome, summary, asked)),
-            Listing("To know", notes),
+            Listing("Notes", notes),
             Footer("the same as data: barostat simulate -o json"),
         ),
     )
@@ -220,7 +220,7 @@ def runs_document(
         Section("How far off it may be", [Table(off)] if off else []),
         Listing("Stuck, or would not start", _unfit(shown)),
         Listing("Service level", outlook_words(outlooks or {}, asked)),
-        Listing("To know", notes),
+        Listing("Notes", notes),
         Footer("the same as data: barostat what-if -o json"),
     )
     return Document(f"Barostat: {title}", blocks)
@@ -300,7 +300,7 @@ def compared_document(
         Section("Side by side", [Table(rows_of(shown, slo, measured, within))]),
         Listing("Stuck", [f"{one.name}: {one.stuck}" for one in shown if one.stuck]),
         Listing("Service level", outlook_words(outlooks, slo)),
-        Listing("To know", notes),
+        Listing("Notes", notes),
         Footer("the same as data: barostat what-if -o json"),
     )
     return Document(f"Barostat: {title}", blocks)

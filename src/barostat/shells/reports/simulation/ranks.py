@@ -1,4 +1,4 @@
-"""The data-parallel ranks of a simulated run, side by side, and which of them thrashes."""
+"""Report section on the data-parallel ranks of a simulated run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def ranks_section(found: Ranked) -> Section:
-    """A row for each rank, and which of them thrashes."""
+    """Return a table with a row per rank, and a sentence on the ranks that thrash."""
     rows = [("rank", "requests", "preemptions", "KV usage", "at most", "TTFT p99", "ITL p99")]
     for rank, (one, summary) in enumerate(zip(found.outcome.ranks, found.summaries, strict=True)):
         rows.append(
@@ -52,7 +52,7 @@ def _list(ranks: tuple[int, ...]) -> str:
 
 
 def ranks_json(found: Ranked) -> dict[str, Any]:
-    """The ranks as plain data."""
+    """Return the ranks as plain data."""
     return {
         "ranks": [
             {

@@ -60,7 +60,7 @@ def tune_document(title: str, tuned: Tuned) -> Document:
                 Table(rows, chosen=chosen),
             ],
         ),
-        Listing("To know", tuned.notes),
+        Listing("Notes", tuned.notes),
         Footer("the same as data: barostat tune -o json"),
     ]
     return Document(f"Barostat: tune {title}", blocks)

@@ -72,7 +72,7 @@ def test_a_value_that_cannot_be_read_is_refused(words: str, value: str) -> None:
     assert version is not None
     (found,) = refused_arguments(parse(["vllm", "serve", "m", *words.split()], {}), version)
     assert (found.value, found.sure) == (value, True)
-    assert found.because == f"{SETTINGS[found.name].option}: {value} is no value for it"
+    assert found.because == f"{SETTINGS[found.name].option}: {value} is not a valid value"
 
 
 @pytest.mark.parametrize(
