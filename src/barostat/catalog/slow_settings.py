@@ -39,11 +39,11 @@ longer steps have another reason.
 
 @dataclass(frozen=True, slots=True)
 class SlowSetting:
-    """`told`: the effect on a step. `instead`: the recommended start arguments. `most`: largest
+    """`effect`: the effect on a step. `instead`: the recommended start arguments. `most`: largest
     slowdown factor of a step. `name`: the argument or variable.
     """
 
-    told: str
+    effect: str
     instead: str
     most: float = math.inf
     name: str = ""
@@ -75,11 +75,11 @@ def _links(config: EngineConfig, cards: float | None) -> Iterator[SlowSetting]:
         inside = (
             f"--tensor-parallel-size {here:.0f} --pipeline-parallel-size {math.ceil(ranks / here)}"
         )
-        told = (
+        effect = (
             f"{ranks:.0f} tensor parallel ranks {on}: every layer waits for the link between nodes"
         )
         yield SlowSetting(
-            told,
+            effect,
             f"with {inside}: layers divided inside a node, stages between nodes",
             name="tensor_parallel_size",
         )
@@ -88,11 +88,11 @@ def _links(config: EngineConfig, cards: float | None) -> Iterator[SlowSetting]:
             "with tensor parallelism inside a node, stages between nodes, and RDMA for what is left"
         )
         linked = "on cards with a link of their own, or with fewer ranks and more replicas"
-        told, near = (
+        effect, near = (
             f"tensor parallel ranks exchange over {over.value}: every layer waits for it",
             "PCIe" in str(over.value),
         )
-        yield SlowSetting(told, linked if near else inside, _PCIE_FACTOR if near else math.inf)
+        yield SlowSetting(effect, linked if near else inside, _PCIE_FACTOR if near else math.inf)
     elif ranks > 1 and _is_set(peers):
         instead = "without NCCL_P2P_DISABLE, on cards that reach each other without hanging"
         yield SlowSetting(
@@ -125,9 +125,9 @@ def _others(config: EngineConfig) -> Iterator[SlowSetting]:
             name="VLLM_TRACE_FUNCTION",
         )
     if (offloaded := config.number("cpu_offload_gb")) is not None and offloaded > 0:
-        told = f"{offloaded:g} GiB of weights come from the host's memory in every step"
+        effect = f"{offloaded:g} GiB of weights come from the host's memory in every step"
         yield SlowSetting(
-            told,
+            effect,
             "with weights that fit the cards: fewer bits or more cards, without --cpu-offload-gb",
             name="cpu_offload_gb",
         )
@@ -150,18 +150,18 @@ def _others(config: EngineConfig) -> Iterator[SlowSetting]:
         )
     eager = config.get("enforce_eager")
     if eager is not None and eager.value is True:
-        told = "eager mode: every kernel is started by the host (--enforce-eager)"
+        effect = "eager mode: every kernel is started by the host (--enforce-eager)"
         yield SlowSetting(
-            told,
+            effect,
             "without --enforce-eager: kernels are started as graphs",
             _KERNELS_FACTOR,
             "enforce_eager",
         )
     form = config.get("quantization")
     if form is not None and str(form.value).lower() in _SLOW_FORMATS:
-        told = f"weights in {form.value}, which is unpacked anew for every step"
+        effect = f"weights in {form.value}, which is unpacked anew for every step"
         yield SlowSetting(
-            told,
+            effect,
             "with the same bits as AWQ, GPTQ or FP8, which have kernels of their own",
             _KERNELS_FACTOR,
             "quantization",

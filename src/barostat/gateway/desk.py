@@ -95,7 +95,7 @@ class Desk:
     """The ledger, queued requests (`waiting`) and admitted requests (`running`), by reservation
     number. `rules`: from the limits in force.
 
-    `soon`: schedules a callback after the current one. `told`: called with an engine and its former
+    `soon`: schedules a callback after the current one. `on_standing_change`: called with an engine and its former
     standing whenever its standing changes.
     """
 
@@ -126,7 +126,7 @@ class Desk:
         self._names: frozenset[str] = frozenset()
         self._of_models: dict[str | None, EnginesOfModel] = {}
         self._untold: dict[str, InputSizes] = {}
-        self.told: Callable[[Replica, Standing], None] | None = None
+        self.on_standing_change: Callable[[Replica, Standing], None] | None = None
         self.adopt(limits)
 
     def adopt(self, limits: ServingLimits) -> None:
@@ -460,15 +460,15 @@ class Desk:
         self.stands(replica, "unreachable")
 
     def stands(self, replica: Replica, standing: Standing) -> None:
-        """Set the replica's standing and notify `told`."""
+        """Set the replica's standing and call `on_standing_change`."""
         if standing == replica.standing or replica.standing == "leaving":
             return
         before, replica.standing = replica.standing, standing
         self.metrics.count("replica_changes_total", replica=replica.name, to=standing)
         if replica.name in self.pools:
             gate.draining(self.ledger, replica.name, standing != "up")
-        if self.told is not None:
-            self.told(replica, before)
+        if self.on_standing_change is not None:
+            self.on_standing_change(replica, before)
 
     def joins(self, replica: Replica) -> None:
         """Add an engine; it enters rotation once it answers."""

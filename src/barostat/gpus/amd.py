@@ -94,7 +94,7 @@ def _records(node: Any, depth: int) -> Iterator[Mapping[str, Any]]:
 
 
 def _amd_card(index: int, records: list[Mapping[str, Any]]) -> Card:
-    def told(*paths: str) -> Any:
+    def reading(*paths: str) -> Any:
         """The first value that is there and no "N/A", by `section.name` or by `name`."""
         for path in paths:
             for record in records:
@@ -106,12 +106,12 @@ def _amd_card(index: int, records: list[Mapping[str, Any]]) -> Card:
         return None
 
     used = memory_bytes(
-        told(
+        reading(
             "mem_usage.used_vram", "vram_usage.vram_used", "vram_used", "fb_usage.used", "used_vram"
         )
     )
     total = memory_bytes(
-        told(
+        reading(
             "mem_usage.total_vram",
             "vram_usage.vram_total",
             "vram_total",
@@ -121,10 +121,10 @@ def _amd_card(index: int, records: list[Mapping[str, Any]]) -> Card:
         )
     )
     busy = percent_ratio(
-        told("usage.gfx_activity", "usage.gfx_usage", "gfx", "gfx_utilization", "gfx_util")
+        reading("usage.gfx_activity", "usage.gfx_usage", "gfx", "gfx_utilization", "gfx_util")
     )
     power = number(
-        told(
+        reading(
             "power.socket_power",
             "power.current_socket_power",
             "power.average_socket_power",
@@ -133,7 +133,7 @@ def _amd_card(index: int, records: list[Mapping[str, Any]]) -> Card:
         )
     )
     limit = number(
-        told(
+        reading(
             "limit.socket_power",
             "limit.current_power",
             "limit.max_power",
@@ -142,7 +142,7 @@ def _amd_card(index: int, records: list[Mapping[str, Any]]) -> Card:
         )
     )
     heat = number(
-        told(
+        reading(
             "temperature.hotspot",
             "temperature.edge",
             "hotspot_temperature",
@@ -150,7 +150,7 @@ def _amd_card(index: int, records: list[Mapping[str, Any]]) -> Card:
         )
     )
     uncorrected = number(
-        told(
+        reading(
             "ecc.total_uncorrectable_count",
             "ecc.total_uncorrectable",
             "ecc.uncorrectable",
@@ -158,7 +158,7 @@ def _amd_card(index: int, records: list[Mapping[str, Any]]) -> Card:
         )
     )
     corrected = number(
-        told(
+        reading(
             "ecc.total_correctable_count",
             "ecc.total_correctable",
             "ecc.correctable",
@@ -318,23 +318,23 @@ def _rocm_card(index: int, row: Mapping[str, Any]) -> Card:
         key.lower().rstrip(":").strip(): value for key, value in row.items() if isinstance(key, str)
     }
 
-    def told(*names: str) -> float | None:
+    def reading(*names: str) -> float | None:
         return next(
             (found for name in names if (found := number(cells.get(name))) is not None), None
         )
 
-    used = told("vram total used memory (b)", "vram used memory (b)", "gpu memory use")
-    total = told("vram total memory (b)")
-    share = told("gpu memory allocated (vram%)", "gpu memory use (%)")
+    used = reading("vram total used memory (b)", "vram used memory (b)", "gpu memory use")
+    total = reading("vram total memory (b)")
+    share = reading("gpu memory allocated (vram%)", "gpu memory use (%)")
     if used is None and total is not None and share is not None:
         used = total * share / 100.0
-    busy = told("gpu use (%)")
-    heat = told(
+    busy = reading("gpu use (%)")
+    heat = reading(
         "temperature (sensor junction) (c)",
         "temperature (sensor hotspot) (c)",
         "temperature (sensor edge) (c)",
     )
-    power = told(
+    power = reading(
         "current socket graphics package power (w)",
         "average graphics package power (w)",
         "average socket power (w)",
@@ -357,7 +357,7 @@ def _rocm_card(index: int, row: Mapping[str, Any]) -> Card:
         memory_used_bytes=used,
         memory_total_bytes=total,
         utilization_ratio=None if busy is None else percent_ratio(busy),
-        power_ratio=power_share(power, told("max graphics package power (w)")),
+        power_ratio=power_share(power, reading("max graphics package power (w)")),
         temperature_c=heat,
         ecc_uncorrected=uncorrected,
         ecc_corrected=corrected,

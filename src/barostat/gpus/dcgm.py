@@ -113,29 +113,29 @@ def _value(text: str) -> float | None:
 
 
 def _card(place: int, labels: Mapping[str, str], row: Mapping[str, float]) -> Card:
-    def told(*names: str) -> float | None:
+    def reading(*names: str) -> float | None:
         return next((row[name] for name in names if name in row and 0 <= row[name] < _BLANK), None)
 
     used, free, reserved = (
-        told("DCGM_FI_DEV_FB_USED"),
-        told("DCGM_FI_DEV_FB_FREE"),
-        told("DCGM_FI_DEV_FB_RESERVED"),
+        reading("DCGM_FI_DEV_FB_USED"),
+        reading("DCGM_FI_DEV_FB_FREE"),
+        reading("DCGM_FI_DEV_FB_RESERVED"),
     )
-    total = told("DCGM_FI_DEV_FB_TOTAL")
+    total = reading("DCGM_FI_DEV_FB_TOTAL")
     if total is None and used is not None and free is not None:
         total = used + free + (reserved or 0.0)
-    active = told("DCGM_FI_PROF_GR_ENGINE_ACTIVE")
-    percent = told("DCGM_FI_DEV_GPU_UTIL")
-    mask = told(
+    active = reading("DCGM_FI_PROF_GR_ENGINE_ACTIVE")
+    percent = reading("DCGM_FI_DEV_GPU_UTIL")
+    mask = reading(
         "DCGM_FI_DEV_CLOCKS_EVENT_REASONS",
         "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS",
         "DCGM_FI_DEV_CLOCK_REASONS",
     )
     pending = [
-        told(name) for name in ("DCGM_FI_DEV_ROW_REMAP_PENDING", "DCGM_FI_DEV_RETIRED_PENDING")
+        reading(name) for name in ("DCGM_FI_DEV_ROW_REMAP_PENDING", "DCGM_FI_DEV_RETIRED_PENDING")
     ]
     counted = [count for count in pending if count is not None]
-    xid = told("DCGM_FI_DEV_XID_ERRORS")
+    xid = reading("DCGM_FI_DEV_XID_ERRORS")
     index = labels.get("gpu", "")
     slice_id = labels.get("GPU_I_ID", "")
     return Card(
@@ -149,14 +149,14 @@ def _card(place: int, labels: Mapping[str, str], row: Mapping[str, float]) -> Ca
         if active is not None and active <= 1.0
         else (percent / 100.0 if percent is not None and percent <= 100 else None),
         power_ratio=power_share(
-            told("DCGM_FI_DEV_POWER_USAGE"),
-            told("DCGM_FI_DEV_ENFORCED_POWER_LIMIT", "DCGM_FI_DEV_POWER_MGMT_LIMIT"),
+            reading("DCGM_FI_DEV_POWER_USAGE"),
+            reading("DCGM_FI_DEV_ENFORCED_POWER_LIMIT", "DCGM_FI_DEV_POWER_MGMT_LIMIT"),
         ),
-        temperature_c=told("DCGM_FI_DEV_GPU_TEMP"),
+        temperature_c=reading("DCGM_FI_DEV_GPU_TEMP"),
         throttle=None if mask is None else throttle_reasons(int(mask)),
-        ecc_uncorrected=told("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"),
-        ecc_corrected=told("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL"),
+        ecc_uncorrected=reading("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"),
+        ecc_corrected=reading("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL"),
         rows_pending=float(sum(1 for count in counted if count > 0)) if counted else None,
-        rows_failed=told("DCGM_FI_DEV_ROW_REMAP_FAILURE"),
+        rows_failed=reading("DCGM_FI_DEV_ROW_REMAP_FAILURE"),
         xid=None if xid is None else int(xid),
     )

@@ -30,7 +30,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
     if not found:
         return NotApplicable(NAME, Prose("no setting that makes steps slow is there"))
     return Proposal(
-        NAME, Advise(Prose(f"start it {found[0].instead}")), Prose(found[0].told), True, 20
+        NAME, Advise(Prose(f"start it {found[0].instead}")), Prose(found[0].effect), True, 20
     )
 
 

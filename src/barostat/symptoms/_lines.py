@@ -27,7 +27,7 @@ def quote(text: str, length: int = QUOTE_LENGTH) -> str:
     return cut(text, length)
 
 
-def told(detail: str) -> str:
+def line_summary(detail: str) -> str:
     """What a line says: its figures where it is about memory, else the line, cut."""
     return memory_figures(detail) or quote(detail)
 
@@ -76,7 +76,7 @@ def counted(
     first = hits[0]
     because = f"{seen}{'' if once else times(first.last)}"
     if first.detail:
-        because += f": {told(first.detail)}"
+        because += f": {line_summary(first.detail)}"
     if first.name.startswith("previous_"):
         because, confidence = (
             f"{because} (in the log before the restart)",

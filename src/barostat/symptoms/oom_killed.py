@@ -31,7 +31,7 @@ from barostat.core.symptom import Symptom
 from barostat.core.verdict import Absent, Present, Verdict
 from barostat.core.window import Window
 from barostat.symptoms._kernel_kills import other_victims
-from barostat.symptoms._lines import found, looked_at, quote, told
+from barostat.symptoms._lines import found, line_summary, looked_at, quote
 
 SURE = ("pod_oom_killed", "log_host_oom", "previous_log_host_oom")
 KERNEL = ("kernel_oom_kill",)
@@ -77,12 +77,12 @@ def judge(window: Window) -> Verdict:
     sure = found(window, SURE)
     if sure:
         return Present(
-            told(sure[0].detail) or "killed for host memory, not GPU memory", evidence, 1.0
+            line_summary(sure[0].detail) or "killed for host memory, not GPU memory", evidence, 1.0
         )
     hits = found(window, KERNEL)
     another = _another(window, hits[0]) if hits else ""
     if hits and not another:
-        detail = f": {told(hits[0].detail)}" if hits[0].detail else ""
+        detail = f": {line_summary(hits[0].detail)}" if hits[0].detail else ""
         return Present(f"the kernel's OOM killer was at work on this node{detail}", evidence, 0.75)
     killed = [signal for signal in looked_at(window, CODES) if signal.last in KILLED]
     probes = found(window, ("pod_probe_kills",))

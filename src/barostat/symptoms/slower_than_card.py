@@ -144,7 +144,7 @@ def host_is_short(window: Window) -> str:
 
 def _explanations(window: Window) -> Iterator[str]:
     """What was seen that makes steps slow."""
-    yield from (setting.told for setting in slow_settings_of(window))
+    yield from (setting.effect for setting in slow_settings_of(window))
     if (fault := window.fresh("gpu_throttle_fault")) is not None and fault.last > 0:
         yield (
             f"{fault.last:.0f} cards run with their clocks "

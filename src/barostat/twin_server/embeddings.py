@@ -119,7 +119,7 @@ class VectorReader:
             return refusal
         return Refusal(
             404,
-            f"The model `{errors.told(str(body['model']))}` does not exist.",
+            f"The model `{errors.shortened(str(body['model']))}` does not exist.",
             "NotFoundError",
         )
 
@@ -128,7 +128,7 @@ class VectorReader:
         if api == "pooling" and task not in (None, "embed"):
             return errors.bad_request(
                 "Try switching the model's pooling_task via --pooler-config.task "
-                f"{errors.told(str(task))}.",
+                f"{errors.shortened(str(task))}.",
                 "task",
             )
         return None

@@ -57,7 +57,7 @@ def read_object(body: bytes | bytearray) -> dict[str, Any] | Refusal:
         message = "Input should be a valid dictionary or object to extract fields from"
         return errors.invalid_field("model_attributes_type", "body", message, value)
     if (b"\\ud" in body or b"\\uD" in body) and (broken := _half_of_a_pair(value)) is not None:
-        return errors.invalid_field(_KIND, errors.told(broken), _BROKEN, None)
+        return errors.invalid_field(_KIND, errors.shortened(broken), _BROKEN, None)
     return value
 
 

@@ -71,7 +71,7 @@ class ResponseReader:
 
 def not_found(response_id: str) -> Refusal:
     """404: no response of that id is stored."""
-    message = f"Response with id '{errors.told(response_id)}' not found."
+    message = f"Response with id '{errors.shortened(response_id)}' not found."
     return Refusal(404, message, _KIND, "response_id")
 
 
@@ -148,7 +148,9 @@ def _message(item: object) -> dict[str, Any] | Refusal:
         return {"role": "assistant", "content": parts[:1] if isinstance(parts, list) else ""}
     if isinstance(item.get("role"), str):
         return {"role": item["role"], "content": item.get("content")}
-    return errors.bad_request(f"Unsupported input item type: {errors.told(str(kind))}", "input")
+    return errors.bad_request(
+        f"Unsupported input item type: {errors.shortened(str(kind))}", "input"
+    )
 
 
 def response(

@@ -15,7 +15,7 @@ from barostat.engines.vllm.logs.digest import digest
 
 
 def told(config: EngineConfig, cards: float | None = None) -> list[str]:
-    return [found.told for found in slow_settings(config, cards)]
+    return [found.effect for found in slow_settings(config, cards)]
 
 
 def config(**values: str | float | bool) -> EngineConfig:
@@ -104,7 +104,7 @@ def test_what_experts_run_on_is_not_attention(line: str) -> None:
 
 def test_ranks_beyond_the_cards_are_on_other_nodes_and_stages_belong_between_them() -> None:
     found = slow_settings(config(tensor_parallel_size=16), 8.0)
-    assert "16 tensor parallel ranks on 8 cards here" in found[0].told
+    assert "16 tensor parallel ranks on 8 cards here" in found[0].effect
     assert "--tensor-parallel-size 8 --pipeline-parallel-size 2" in found[0].instead
     assert told(config(tensor_parallel_size=8, pipeline_parallel_size=2), 8.0) == []
     assert (

@@ -34,7 +34,7 @@ class Refusal:
         }
 
 
-def told(text: str) -> str:
+def shortened(text: str) -> str:
     """A client's text as an answer repeats it: a long one by its length, for each repetition costs
     as much as the request did.
     """
@@ -59,7 +59,7 @@ def invalid_field(
     if isinstance(given, list | dict):
         given = f"<{type(given).__name__} of {len(given)} items>"
     elif isinstance(given, str):
-        given = told(given)
+        given = shortened(given)
     elif not isinstance(given, str | int | float):
         given = str(given)
     detail: dict[str, object] = {"type": kind, "loc": where, "msg": message, "input": given}
@@ -164,7 +164,9 @@ def no_room_for_output(max_model_len: int) -> Refusal:
 def model_not_found(version: EngineVersion, name: str, served: tuple[str, ...]) -> Refusal:
     """404: nothing of that name is served."""
     hint = f" Valid aliases: {', '.join(served)}." if version.at_least("0.32.0") else ""
-    return Refusal(404, f"The model `{told(name)}` does not exist.{hint}", "NotFoundError", "model")
+    return Refusal(
+        404, f"The model `{shortened(name)}` does not exist.{hint}", "NotFoundError", "model"
+    )
 
 
 def queue_full(limit: str) -> Refusal:

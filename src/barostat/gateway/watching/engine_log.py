@@ -84,7 +84,7 @@ class EngineLog:
             pool = desk.pools.get(replica.name)
             say(how_it_stands(replica, pool.kv_tokens if pool is not None else None))
         self.misfits()
-        desk.told = self.changed
+        desk.on_standing_change = self.changed
 
     def misfits(self) -> None:
         """What does not fit and was not said before."""

@@ -98,7 +98,7 @@ def beyond_chance(today: Expected, then: Expected, differences: Sequence[Differe
     """The forecast with each figure that differs by no more than chance as it is today: what steps
     are ordered by.
     """
-    sure = {difference.field for difference in differences if difference.told}
+    sure = {difference.field for difference in differences if difference.significant}
     return replace(
         then,
         **{
@@ -115,7 +115,7 @@ def effect_of(differences: Sequence[Difference], refused_ratio: float, value: fl
 
     `value`: from `benefit`.
     """
-    told = [difference for difference in differences if difference.told]
+    told = [difference for difference in differences if difference.significant]
     worse = [difference for difference in told if not difference.better]
     heavy = refused_ratio > MOST_REFUSED_RATIO or any(
         difference.ratio is None or abs(difference.ratio) > _SLIGHT.get(difference.field, 0.1)

@@ -49,7 +49,7 @@ from barostat.judge.advice.step_score import (
 )
 from barostat.judge.calibration.mean_steps import mean_load
 from barostat.judge.calibration.preferred import measured_step_times
-from barostat.judge.calibration.step_times import FittedStepTimes, told_of_division
+from barostat.judge.calibration.step_times import FittedStepTimes, prompt_share_note
 from barostat.judge.diagnosis.diagnose import Examination, examine
 from barostat.judge.diagnosis.fleet import badness
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
@@ -474,7 +474,7 @@ def _basis(bench: Bench, bout: Bout, window: Window, duration_s: float) -> Prose
         if off
         else ""
     )
-    divided = told_of_division(bench.pace)
+    divided = prompt_share_note(bench.pace)
     if divided and len(bout.paces) == 1:
         divided += ": tried with what is usual alone"
     guessed = "".join(f"; {one.text}" for one in bench.assumptions)

@@ -97,16 +97,16 @@ def fitted_step_times(
         return None
     split = split_by_work(engine, mean_load(samples).kv_tokens, budget_tokens)
     preempted = preemptions_seen(engine) > 0
-    hidden = told_of_hidden(expected) if preempted else ""
+    hidden = hidden_prompts_note(expected) if preempted else ""
     prompts = hidden_prompts(expected, samples) if preempted else None
     paces = fitted(samples, expected, source_of(engine, samples), prompts, split)
     front = front_s(engine)
     pace, *others = (replace(one, front_s=front) for one in paces)
-    found = FittedStepTimes(pace, tuple(others), samples, told(engine, samples) + hidden)
-    return found if preempted else replace(found, note=found.note + told_of_division(found))
+    found = FittedStepTimes(pace, tuple(others), samples, source_note(engine, samples) + hidden)
+    return found if preempted else replace(found, note=found.note + prompt_share_note(found))
 
 
-def told(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
+def source_note(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
     """Return the source of the step times, and how well they extrapolate to other loads."""
     loads = [sample.decodes for sample in samples]
     varied = (
@@ -120,7 +120,7 @@ def told(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
     )
 
 
-def told_of_division(found: FittedStepTimes) -> str:
+def prompt_share_note(found: FittedStepTimes) -> str:
     """Return how well the share of prompts in a step's time is known; empty if the paces roughly agree."""
     shares = [shares_of(pace, found.samples)[1] for pace in (found.pace, *found.others)]
     low, high = min(shares), max(shares)
@@ -132,7 +132,7 @@ def told_of_division(found: FittedStepTimes) -> str:
     )
 
 
-def told_of_hidden(expected: LinearPace | None) -> str:
+def hidden_prompts_note(expected: LinearPace | None) -> str:
     """Return the note on prompts whose cost is hidden by preemptions."""
     if expected is not None:
         return (
@@ -191,7 +191,7 @@ def pace_of_log(
         f"a step's time is calibrated on {pace.source}, at one {'number of prompt tokens' if prompts_steady else 'load'} only: "
         "forecasts for another are wide",
     )  # fmt: skip
-    return replace(found, note=found.note + told_of_division(found))
+    return replace(found, note=found.note + prompt_share_note(found))
 
 
 def _is_steady(loads: Sequence[float]) -> bool:

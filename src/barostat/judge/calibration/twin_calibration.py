@@ -42,9 +42,9 @@ from barostat.judge.calibration.step_times import (
     Prompts,
     fitted,
     hidden_prompts,
+    hidden_prompts_note,
+    source_note,
     source_of,
-    told,
-    told_of_hidden,
 )
 from barostat.judge.experiments.trials import stay_s
 from barostat.judge.observed.traffic import ObservedTraffic, buckets
@@ -169,7 +169,7 @@ def _refined(
     prompts = _prompts(engine, way, samples, settings)
     if prompts is None and not preempted:
         return found
-    note = told(engine, samples)
+    note = source_note(engine, samples)
     if preempted and way.again_tokens is not None:
         note += (
             f"; {preempted:.0f} preemptions, for which no counter shows what was recomputed: "
@@ -178,7 +178,7 @@ def _refined(
         )
     if prompts is None:
         prompts = hidden_prompts(expected, samples)
-        note += told_of_hidden(expected)
+        note += hidden_prompts_note(expected)
     elif (unsure := prompts.ratios[2] - prompts.ratios[0]) > _WORTH_TELLING_RATIO * prompts.ratios[
         0
     ]:

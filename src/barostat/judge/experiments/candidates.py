@@ -61,7 +61,7 @@ class Today:
 class Candidate:
     """A simulated change. `load`, `input_times`, `output_times`: relative to today; `engines`:
     number of engines that share the load of one today. `pool`: the new pool, None if unchanged.
-    `tier`: a prefix cache behind the pool. `told`: how the candidate was estimated, for the user.
+    `tier`: a prefix cache behind the pool. `notes`: how the candidate was estimated, for the user.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Candidate:
     engines: float = 1.0
     pool: PoolThen | None = None
     tier: bool = False
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     input_times: float = 1.0
     output_times: float = 1.0
 
@@ -165,10 +165,10 @@ def _with_setting(made: Candidate, name: str, value: ConfigScalar | None, where:
         return replace(
             made,
             tier=value is not None,
-            told=made.told if value is None else (*made.told, _TIER_AT_BEST),
+            notes=made.notes if value is None else (*made.notes, _TIER_AT_BEST),
         )
-    told = made.told if name != _ADAPTERS else (*made.told, _SLOTS_TAKE_MEMORY)
-    return replace(made, settings=_set(made.settings, name, value, where), told=told)
+    notes = made.notes if name != _ADAPTERS else (*made.notes, _SLOTS_TAKE_MEMORY)
+    return replace(made, settings=_set(made.settings, name, value, where), notes=notes)
 
 
 _SLOTS_TAKE_MEMORY = "the memory of more adapter slots is not taken from the KV pool here"
@@ -221,13 +221,13 @@ def _scaled(made: Candidate, change: Scale, today: Today, where: str) -> Candida
     then = today.replicas + change.more if change.replicas is None else change.replicas
     if then < 1:
         raise InputError(f"replicas is a whole number above 0, not {then}", where)
-    told = (
+    note = (
         f"{then} replicas in place of {today.replicas}: each has {today.replicas}/{then} "
         "of the load; rates are of all together"
     )
     more = then / today.replicas
     return replace(
-        made, load=made.load / more, engines=made.engines * more, told=(*made.told, told)
+        made, load=made.load / more, engines=made.engines * more, notes=(*made.notes, note)
     )
 
 
@@ -246,7 +246,7 @@ def _resized(
         made.settings,
         kv_blocks=1 + max(1, round(made.settings.usable_blocks * then.blocks_ratio)),
     )
-    return replace(made, settings=settings, pool=then, told=(*made.told, f"{where}: {then.told}"))
+    return replace(made, settings=settings, pool=then, notes=(*made.notes, f"{where}: {then.note}"))
 
 
 def _whole(name: str, value: ConfigScalar, where: str) -> int:

@@ -53,12 +53,12 @@ class Sizing:
 @dataclass(frozen=True, slots=True)
 class PoolThen:
     """`blocks_ratio`: of today's. `steps`: what each part of a step's time is multiplied by.
-    `told`: in one clause, for a person.
+    `note`: in one clause, for a person.
     """
 
     blocks_ratio: float
     steps: Mapping[str, float]
-    told: str
+    note: str
 
     def paced(self, pace: LinearPace) -> LinearPace:
         """The pace with its parts as they are then."""

@@ -88,7 +88,7 @@ class Compared:
 @dataclass(frozen=True, slots=True)
 class Difference:
     """The difference between a candidate and today in one figure. `ratio`: relative to today (None
-    if that is 0). `told`: it is significant.
+    if that is 0). `significant`: more than chance.
 
     `error`: the standard error, infinite if there is only one run of each.
     """
@@ -97,7 +97,7 @@ class Difference:
     difference: float
     error: float
     ratio: float | None
-    told: bool
+    significant: bool
     better: bool
 
 
@@ -147,14 +147,16 @@ def changes(today: Compared, candidate: Compared) -> tuple[Difference, ...]:
         error = 0.0 if today.replayed else error
         base = sum(ones) / len(ones)
         agreed = all((other - one) * mean > 0 for one, other in pairs[today.central :])
-        told = abs(mean) > _TOLD * error and abs(mean) > _LEAST_TOLD_RATIO * abs(base) and agreed
+        significant = (
+            abs(mean) > _TOLD * error and abs(mean) > _LEAST_TOLD_RATIO * abs(base) and agreed
+        )
         found.append(
             Difference(
                 number.field,
                 mean,
                 error,
                 mean / base if base else None,
-                told,
+                significant,
                 (mean > 0) == (number.better == "more"),
             )
         )
@@ -175,7 +177,7 @@ def title_of(field: str, promised: bool) -> str:
 NO_DIFFERENCE = "no significant difference from today"
 
 
-def told(found: Sequence[Difference], *, promised: bool = True) -> str:
+def differences_text(found: Sequence[Difference], *, promised: bool = True) -> str:
     """The differences in one sentence: what gets better, what gets worse, what cannot be told."""
     parts = [
         f"{word}: {clause}"
@@ -184,13 +186,15 @@ def told(found: Sequence[Difference], *, promised: bool = True) -> str:
     ]
     if not parts:
         return NO_DIFFERENCE
-    open_ = [title_of(one.field, promised) for one in found if not one.told]
+    open_ = [title_of(one.field, promised) for one in found if not one.significant]
     return "; ".join(parts) + (f"; within noise: {', '.join(open_)}" if open_ else "")
 
 
 def changed_figures(found: Sequence[Difference], *, better: bool, promised: bool = True) -> str:
     """The figures that get better, or worse, by more than chance; empty where none does."""
-    return ", ".join(_change(one, promised) for one in found if one.told and one.better is better)
+    return ", ".join(
+        _change(one, promised) for one in found if one.significant and one.better is better
+    )
 
 
 def slo_outlook(compared: Compared, slo: Slo) -> SloOutlook | None:

@@ -27,7 +27,7 @@ class Proof:
     """Runs of today's settings and of the winner on the same held-out versions, first with the
     expected pace, then with every other one.
 
-    `gain_per_s`: additional good requests per second; `error_per_s` its standard error. `told`:
+    `gain_per_s`: additional good requests per second; `error_per_s` its standard error. `significant`:
     significant; `agreed`: in the same direction with every pace. `parts`: for each change, the
     goodput lost if it alone is undone. `spent`: number of runs. `beside`: other settings on the
     same versions, including today's and the winner.
@@ -37,7 +37,7 @@ class Proof:
     best: tuple[Outlook, ...]
     gain_per_s: float
     error_per_s: float
-    told: bool
+    significant: bool
     agreed: bool
     holds_today: bool
     holds: bool

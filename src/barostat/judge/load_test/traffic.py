@@ -21,12 +21,12 @@ class Traffic:
     """A sending schedule. `clients` 0: open loop, each row at its time (or after the row that it
     follows); otherwise closed loop with that many clients, repeating the rows.
 
-    `told`: description for the user; contains no prompt text.
+    `description`: description for the user; contains no prompt text.
     """
 
     rows: tuple[Row, ...]
     clients: int = 0
-    told: str = ""
+    description: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -71,7 +71,7 @@ def faster(traffic: Traffic, times: float) -> Traffic:
         )
     first = traffic.rows[0].arrival_s
     rows = tuple(row._replace(arrival_s=(row.arrival_s - first) / times) for row in traffic.rows)
-    return Traffic(rows, 0, traffic.told)
+    return Traffic(rows, 0, traffic.description)
 
 
 def with_clients(traffic: Traffic, clients: int) -> Traffic:
@@ -79,7 +79,7 @@ def with_clients(traffic: Traffic, clients: int) -> Traffic:
     return Traffic(
         tuple(row._replace(arrival_s=0.0, after_id=None) for row in traffic.rows),
         clients,
-        traffic.told,
+        traffic.description,
     )
 
 
@@ -96,7 +96,7 @@ def first_at_once(traffic: Traffic) -> Traffic:
     return Traffic(
         tuple(sorted(rows, key=lambda row: (row.after_id is not None, row.arrival_s))),
         traffic.clients,
-        traffic.told,
+        traffic.description,
     )
 
 
@@ -108,7 +108,7 @@ def as_many(traffic: Traffic, count: int) -> Traffic:
     """
     rows, turns = traffic.rows[:count], -(-count // max(1, len(traffic.rows)))
     if turns < 2 or not traffic.rate_per_s:
-        return Traffic(rows, traffic.clients, traffic.told)
+        return Traffic(rows, traffic.clients, traffic.description)
     turn_s = len(rows) / traffic.rate_per_s
     ids = 1 + max((one for row in rows for one in row.hash_ids or ()), default=0)
     again = tuple(
@@ -120,7 +120,7 @@ def as_many(traffic: Traffic, count: int) -> Traffic:
         for turn in range(turns)
         for row in rows
     )
-    return Traffic(again[:count], traffic.clients, traffic.told)
+    return Traffic(again[:count], traffic.clients, traffic.description)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,16 +187,16 @@ def worst_mix(most: Allowed) -> Traffic:
                 max(1, most.output_tokens // (4 if short else 1)),
             )
         )
-    told = (
+    description = (
         f"worst mix: {most.at_once} at once, {most.input_tokens:,} tokens in, "
         f"{most.output_tokens:,} out"
     )
     return Traffic(
         tuple(rows),
         most.at_once,
-        told
+        description
         if most.at_once == most.slots
-        else f"{told} (of {most.slots} slots: the edge's budget)",
+        else f"{description} (of {most.slots} slots: the edge's budget)",
     )
 
 
@@ -220,9 +220,9 @@ def mixed(most: Allowed, count: int, per_s: float) -> Traffic:
 
 def burst(most: Allowed, every_s: float) -> Traffic:
     """Return bursts of `at_once` requests of any allowed length, `every_s` seconds apart."""
-    told = f"{BURSTS} bursts of {most.at_once}, {every_s:g} s apart"
+    description = f"{BURSTS} bursts of {most.at_once}, {every_s:g} s apart"
     lengths = mixed(most, BURSTS * most.at_once, 1.0).rows
     rows = tuple(
         row._replace(arrival_s=place // most.at_once * every_s) for place, row in enumerate(lengths)
     )
-    return Traffic(rows, 0, told)
+    return Traffic(rows, 0, description)

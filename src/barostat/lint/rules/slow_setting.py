@@ -57,9 +57,9 @@ def _slow(engine: Engine) -> Iterator[Found]:
             engine.env.get("VLLM_ATTENTION_BACKEND") if slow.name == "attention_backend" else None
         )
         given = argument or variable
-        if given is None or (slow.name == "attention_backend" and _CHOSEN_WELL.search(slow.told)):
+        if given is None or (slow.name == "attention_backend" and _CHOSEN_WELL.search(slow.effect)):
             continue
-        yield Found(given.place, slow.told, f"start {slow.instead}", confidence="medium")
+        yield Found(given.place, slow.effect, f"start {slow.instead}", confidence="medium")
 
 
 def _cards_of_a_node(engine: Engine) -> float:

@@ -87,7 +87,7 @@ def _difference(field: str, ratio: float, *, told: bool = True) -> Difference:
             "harms",
         ),
         ([_difference("ttft_mean_s", 0.3)], 0.0, -0.1, "harms"),
-        ([_difference("ttft_mean_s", 0.3, told=False)], 0.0, -0.1, "nothing"),
+        ([_difference("ttft_mean_s", 0.3, significant=False)], 0.0, -0.1, "nothing"),
     ],
 )
 def test_the_effect_follows_from_the_differences(

@@ -115,7 +115,7 @@ def test_replicas_share_the_load_and_yield_together() -> None:
     found = _tried("replicas=+1", Today(NOW, replicas=3))
     assert found.load == pytest.approx(0.75)
     assert found.engines == pytest.approx(4 / 3)
-    assert "4 replicas in place of 3" in found.told[0]
+    assert "4 replicas in place of 3" in found.notes[0]
     assert len(times_as_much(LOAD, 2.0).rows(0)) == len(LOAD.rows(0))
     assert times_as_much(LOAD, 2.0).rows(0)[-1].arrival_s == pytest.approx(
         LOAD.rows(0)[-1].arrival_s / 2
@@ -198,7 +198,7 @@ def test_prompts_and_outputs_of_other_lengths() -> None:
 def test_more_adapter_slots_shorten_the_wait_of_requests_that_were_passed_over() -> None:
     load = Made(parse_spec("poisson:rate=3,minutes=1,input=400,output=100,adapters=3"))
     today, more = _tried("max-loras=1"), _tried("max-loras=3")
-    assert any("adapter slots is not taken" in told for told in more.told)
+    assert any("adapter slots is not taken" in told for told in more.notes)
     waits = [run_trial(load, Slo(), made.trial(0, PACE)).ttft_p99_s for made in (today, more)]
     assert waits[0] is not None
     assert waits[1] is not None

@@ -49,9 +49,9 @@ def test_fewer_preemptions_are_told_and_nothing_is_told_of_the_same() -> None:
         Candidate("fewer", replace(TIGHT, max_num_seqs=8)), LOAD, Slo(), (PACE, PACE.scaled(1.2)), 3
     )
     told = {change.field: change for change in changes(today, fewer)}
-    assert told["preempted_per_s"].told
+    assert told["preempted_per_s"].significant
     assert told["preempted_per_s"].better
-    assert not [change for change in changes(today, today) if change.told]
+    assert not [change for change in changes(today, today) if change.significant]
     wide = today.range("output_tokens_per_s")
     assert wide is not None
     assert wide.low < wide.mean <= wide.high
@@ -74,7 +74,7 @@ def test_one_run_of_made_traffic_tells_nothing_and_one_of_a_trace_all() -> None:
         today, then = (
             compare(one, load, Slo(), (PACE,), 1) for one in (Candidate("today", TIGHT), fewer)
         )
-        assert any(change.told for change in changes(today, then)) is tells
+        assert any(change.significant for change in changes(today, then)) is tells
 
 
 def test_a_twin_far_from_its_engine_is_named() -> None:

@@ -79,7 +79,7 @@ def test_too_few_slots_are_found_and_proved() -> None:
     proof = prove(space, best, SLO, (PACE, PACE.scaled(0.8), PACE.scaled(1.2)), run)
     assert proof is not None
     assert all(trial.version % 2 == 1 for trial in run.asked[searched:])
-    assert proof.told
+    assert proof.significant
     assert proof.agreed
     assert proof.holds
     assert not proof.holds_today

@@ -42,7 +42,7 @@ def test_a_rate_keeps_the_rhythm_and_begins_at_once() -> None:
 
 def test_too_few_rows_come_over_and_over_at_their_rate() -> None:
     rows = tuple(row._replace(hash_ids=(3, place)) for place, row in enumerate(ROWS))
-    found = as_many(Traffic(rows, told="t"), 100)
+    found = as_many(Traffic(rows, description="t"), 100)
     assert len(found.rows) == len({row.request_id for row in found.rows}) == 100
     assert found.rate_per_s == pytest.approx(0.5)
     gaps = [

@@ -103,14 +103,14 @@ def add_parser(verbs: Any) -> None:
         metavar="N",
         help="seed of the generated workload (default 0)",
     )
-    told = parser.add_argument_group("SLO")
-    told.add_argument(
+    slo = parser.add_argument_group("what is good")
+    slo.add_argument(
         "--slo-ttft",
         type=seconds,
         metavar="S",
         help="a good request has its first token within S seconds",
     )
-    told.add_argument(
+    slo.add_argument(
         "--slo-itl",
         type=seconds,
         metavar="S",
@@ -173,7 +173,7 @@ def run(arguments: argparse.Namespace) -> int:
     target = understood(target)
     for note in (*notes, *target.notes):
         print(f"barostat: {note}", file=sys.stderr)
-    print(f"barostat: {target.named}: {traffic.told}", file=sys.stderr)
+    print(f"barostat: {target.named}: {traffic.description}", file=sys.stderr)
     with said_on_the_way() as progress:
         kept = carried_out(
             target,
@@ -187,13 +187,13 @@ def run(arguments: argparse.Namespace) -> int:
         import json
 
         json.dump(
-            load_json(target.named, traffic.told, found, asked, (*notes, *target.notes)),
+            load_json(target.named, traffic.description, found, asked, (*notes, *target.notes)),
             sys.stdout,
             indent=2,
         )
         sys.stdout.write("\n")
     else:
-        report = load_document(target.named, traffic.told, found, asked)
+        report = load_document(target.named, traffic.description, found, asked)
         sys.stdout.write(shown(report, arguments.output))
     if found.interrupted:
         return 130

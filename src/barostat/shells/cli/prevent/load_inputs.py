@@ -66,14 +66,16 @@ def traffic_of(arguments: argparse.Namespace) -> tuple[Traffic, Slo, tuple[str, 
 def _paced(traffic: Traffic, arguments: argparse.Namespace) -> Traffic:
     if arguments.concurrency is not None:
         traffic = with_clients(traffic, arguments.concurrency)
-        return replace(traffic, told=f"{traffic.told}, {arguments.concurrency} clients")
+        return replace(
+            traffic, description=f"{traffic.description}, {arguments.concurrency} clients"
+        )
     if arguments.rate is not None:
         traffic = at_rate(traffic, arguments.rate)
     elif arguments.scale_rate is not None:
         traffic = faster(traffic, arguments.scale_rate)
     rate = traffic.rate_per_s
     return (
-        replace(traffic, told=f"{traffic.told}, {rate:.4g} requests/s on average")
+        replace(traffic, description=f"{traffic.description}, {rate:.4g} requests/s on average")
         if rate is not None
         else traffic
     )

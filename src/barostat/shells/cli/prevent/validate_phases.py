@@ -169,8 +169,8 @@ class Validation:
         *,
         per_slot: bool = True,
     ) -> Phase:
-        print(f"barostat: {name}: {traffic.told}", file=sys.stderr)
-        return Phase(name, traffic.told, self._sent(target, traffic, bounds, name), per_slot)
+        print(f"barostat: {name}: {traffic.description}", file=sys.stderr)
+        return Phase(name, traffic.description, self._sent(target, traffic, bounds, name), per_slot)
 
     def _sent(self, target: Target, traffic: Traffic, bounds: RunBounds, name: str) -> Figures:
         with said_on_the_way(f"{name}: ") as progress:
@@ -195,7 +195,7 @@ class Validation:
         made = at_rate(
             mixed(self.most, count, 1.0) if self.own is None else as_many(self.own, count), per_s
         )
-        return Traffic(made.rows, 0, f"{made.told}, {per_s:.3g} requests/s")
+        return Traffic(made.rows, 0, f"{made.description}, {per_s:.3g} requests/s")
 
     def _beyond(self, target: Target) -> tuple[list[Check], bool]:
         """One request beyond each limit of a request: is it refused? True where a person stopped
@@ -239,7 +239,7 @@ class Validation:
             if found.interrupted:
                 return search.knee, True
             search.tell(tried := judged(trial, found, self.slo))
-            told = (
+            description = (
                 f"are too many: {tried.lost}"
                 if tried.lost
                 else f"cannot be told: {tried.unsure}"
@@ -248,7 +248,7 @@ class Validation:
             )
             print(
                 f"barostat: knee: {trial.per_s:.4g} requests/s "
-                f"{told}{', tried for longer' if trial.times > 1 else ''}",
+                f"{description}{', tried for longer' if trial.times > 1 else ''}",
                 file=sys.stderr,
             )
         return search.knee, False

@@ -219,7 +219,7 @@ def _tried(
         today, notes = load_of(changed, tried.settings)
         load = tried.traffic(today)
         counts = (_COUNTS_OF_ONE,) if tried.engines != 1.0 else ()
-        for note in (*engine.notes, *notes, *tried.told, *counts):
+        for note in (*engine.notes, *notes, *tried.notes, *counts):
             if note not in said:
                 said.append(note)
         pace = given or pace_of(changed, engine)
@@ -294,13 +294,13 @@ def _until_it_breaks(arguments: argparse.Namespace) -> int:
     seen = () if arguments.source is None else (now.sizing,)
     for name in arguments.candidates:
         tried, engine = candidate_of(now.arguments, name, *seen)
-        if tried != Candidate(tried.name, tried.settings, pool=tried.pool, told=tried.told):
+        if tried != Candidate(tried.name, tried.settings, pool=tried.pool, notes=tried.notes):
             raise InputError(
                 "with --until-it-breaks a candidate is settings of the engine alone: leave "
                 "the others out",
                 f"--set {name}",
             )
-        notes += [note for note in (*engine.notes, *tried.told) if note not in notes]
+        notes += [note for note in (*engine.notes, *tried.notes) if note not in notes]
         paces = tuple(tried.trial(0, pace).pace for pace in now.paces)
         if arguments.source is None and arguments.latency is None:  # a log is of today's pool
             pace = pace_of(with_changes(now.arguments, name), engine)
@@ -385,7 +385,7 @@ def _run_from(arguments: argparse.Namespace) -> int:
     for name in arguments.candidates:
         tried, engine = candidate_of(now.arguments, name, now.sizing, now.replicas)
         candidates.append(tried)
-        notes += [note for note in (*engine.notes, *tried.told) if note not in notes]
+        notes += [note for note in (*engine.notes, *tried.notes) if note not in notes]
         if (refused := would_not_start(tried.settings)) and not would_not_start(now.settings):
             notes.append(f"{name} WOULD NOT START: {refused}")
     shown = [compare(one, now.load, now.slo, now.paces, versions) for one in candidates]

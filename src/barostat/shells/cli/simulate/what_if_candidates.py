@@ -54,7 +54,7 @@ def candidate_of(
             f"--set {words}: only the pool is recalculated; without CUDA graphs small steps take "
             "longer too"
         )
-        made = replace(made, told=(*made.told, only_pool))
+        made = replace(made, notes=(*made.notes, only_pool))
     return made, engine
 
 

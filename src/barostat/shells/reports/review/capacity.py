@@ -15,7 +15,7 @@ from barostat.judge.advice.change_text import as_written
 from barostat.judge.history.growth import CannotTell, Growth
 from barostat.judge.history.review import HEADROOM_RATIO, Review, Shape
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.shells.reports.review.words import lasting, part, told, when
+from barostat.shells.reports.review.words import lasting, measured, part, when
 from barostat.shells.reports.sheet.blocks import (
     Block,
     Charts,
@@ -245,12 +245,12 @@ def _shapes(found: Review) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("", "median", "95th percentile", "99th percentile")]
     for name, title, unit in _SHAPES:
         if (shape := found.shapes.get(name)) is not None:
-            last = told(shape.p99, unit)
+            last = measured(shape.p99, unit)
             rows.append(
                 (
                     title,
-                    told(shape.p50, unit),
-                    told(shape.p95, unit),
+                    measured(shape.p50, unit),
+                    measured(shape.p95, unit),
                     f"over {last}" if shape.beyond else last,
                 )
             )

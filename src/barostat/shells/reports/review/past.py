@@ -12,7 +12,7 @@ from barostat.judge.advice.change_text import as_written
 from barostat.judge.history.steps import FIGURES, Step
 from barostat.judge.history.story import Episode, Story
 from barostat.shells.reports.api_version import API_VERSION
-from barostat.shells.reports.review.words import clock, lasting, part, span, told, when
+from barostat.shells.reports.review.words import clock, lasting, measured, part, span, when
 from barostat.shells.reports.sheet.blocks import (
     Block,
     Charts,
@@ -103,12 +103,12 @@ def _tiles(story: Story) -> list[tuple[str, str, str]]:
             lasting(harmful),
             f"{story.main.replicas} of {story.main.of} replicas at once",
         ),
-        ("Preemptions/s", told(during.get("preemptionsPerSecond")), "mean while it lasted"),
-        ("Waiting", told(during.get("waiting")), "mean while it lasted"),
+        ("Preemptions/s", measured(during.get("preemptionsPerSecond")), "mean while it lasted"),
+        ("Waiting", measured(during.get("waiting")), "mean while it lasted"),
         (
             "TTFT p99",
-            told(during.get("ttftP99Seconds"), "s"),
-            f"before: {told(story.before.get('ttftP99Seconds'), 's')}",
+            measured(during.get("ttftP99Seconds"), "s"),
+            f"before: {measured(story.before.get('ttftP99Seconds'), 's')}",
         ),
     ]
 
@@ -170,7 +170,7 @@ def _compared(story: Story) -> list[tuple[str, ...]]:
     for figure in FIGURES:
         values = [side.get(figure.name) for side in (story.before, story.during, story.after)]
         if any(value is not None for value in values):
-            rows.append((figure.title, *(told(value, figure.unit) for value in values)))
+            rows.append((figure.title, *(measured(value, figure.unit) for value in values)))
     return rows if story.main is not None else []
 
 

@@ -59,7 +59,7 @@ def lasting(span_s: float) -> str:
     return f"{span_s:.0f} s"
 
 
-def told(value: float | None, unit: str = "") -> str:
+def measured(value: float | None, unit: str = "") -> str:
     """A figure with the form of its unit; a dash where it was not measured."""
     return "-" if value is None else _FORMS.get(unit, plain)(value)
 

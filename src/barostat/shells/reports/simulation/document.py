@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from barostat.core.units import figure, many
 from barostat.judge.experiments.service_level import stated
-from barostat.judge.experiments.side_by_side import Compared, changes, told
+from barostat.judge.experiments.side_by_side import Compared, changes, differences_text
 from barostat.shells.reports.sheet.blocks import (
     Block,
     Candidates,
@@ -248,14 +248,14 @@ def compared_document(
 ) -> Document:
     """Candidates on the traffic of a running engine, each with what it may be; the first is today."""
     promised = stated(slo)
-    said = [(one, told(changes(shown[0], one), promised=promised)) for one in shown[1:]]
+    said = [(one, differences_text(changes(shown[0], one), promised=promised)) for one in shown[1:]]
     stuck = next((one for one in shown if one.stuck), None)
     better = [
         one
         for one in shown[1:]
         if one.name not in other_load
         and any(
-            change.told and change.better and change.field == "good_per_s"
+            change.significant and change.better and change.field == "good_per_s"
             for change in changes(shown[0], one)
         )
     ]

@@ -137,7 +137,7 @@ def _change_json(change: Difference) -> dict[str, Any]:
     return {
         "number": _KEYS[change.field], "difference": short(change.difference),
         "standardError": short(change.error) if math.isfinite(change.error) else None,
-        "ratio": None if change.ratio is None else short(change.ratio), "moreThanChance": change.told, "better": change.better,
+        "ratio": None if change.ratio is None else short(change.ratio), "moreThanChance": change.significant, "better": change.better,
     }  # fmt: skip
 
 

@@ -72,7 +72,7 @@ def _told(tuned: Tuned) -> tuple[Severity, str]:
     if tuned.proof is None:
         return "info", "NOT CONFIRMED"
     if not tuned.changed or not (
-        tuned.reached or (tuned.proof.told and tuned.proof.gain_per_s > 0)
+        tuned.reached or (tuned.proof.significant and tuned.proof.gain_per_s > 0)
     ):
         return "info", "NOTHING BETTER"
     return ("none", "BETTER") if tuned.proof.agreed or tuned.reached else ("warning", "NOT SURE")

@@ -131,7 +131,7 @@ def beside_args(tuned: Tuned) -> str:
         said.append(f"beside these arguments, at the edge: {summary_of(tuned.live)}")
     if (
         tuned.proof is not None
-        and not (tuned.proof.told and tuned.proof.gain_per_s > 0)
+        and not (tuned.proof.significant and tuned.proof.gain_per_s > 0)
         and not tuned.reached
     ):
         said.append(
@@ -178,7 +178,7 @@ def tune_json(tuned: Tuned) -> dict[str, Any]:
             "best": _three_json(proof.best),
             "gainPerSecond": short(proof.gain_per_s),
             "standardError": short(proof.error_per_s) if math.isfinite(proof.error_per_s) else None,
-            "moreThanNoise": proof.told,
+            "moreThanNoise": proof.significant,
             "withEveryPace": proof.agreed,
             "holdsToday": proof.holds_today,
             "holds": proof.holds,
@@ -247,12 +247,12 @@ def headline(tuned: Tuned) -> list[str]:
     percent = f" ({proof.gain_per_s / before:+.0%})" if before else ""
     sure = (
         "more than noise"
-        if proof.told
+        if proof.significant
         else "within noise"
         if tuned.reached
         else "within noise: not worth a restart by itself"
     )
-    if proof.told and not proof.agreed:
+    if proof.significant and not proof.agreed:
         sure = "more than noise, but not with every pace that its steps may have"
     if tuned.reached:
         sure += "; the service level holds then, and does not today"

@@ -91,7 +91,7 @@ def validating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Validating:
 
 def test_what_keeps_its_limits_is_certified(validating: Validating) -> None:
     assert validating("--knee", "--trials", "3", "--phase", "1s") == 0
-    assert [traffic.told.split()[0] for traffic in validating.sent] == [
+    assert [traffic.description.split()[0] for traffic in validating.sent] == [
         "worst",
         "2",
         "input-limit",
@@ -154,7 +154,7 @@ def test_a_short_trace_is_sent_over_and_over_as_long_as_a_phase_is(
         )
         == 0
     )
-    lasting = [traffic for traffic in validating.sent if "short.csv" in traffic.told]
+    lasting = [traffic for traffic in validating.sent if "short.csv" in traffic.description]
     assert len(lasting) == 3
     for traffic in lasting[1:]:
         assert traffic.rows[-1].arrival_s == pytest.approx(20.0, rel=0.1)
