@@ -54,7 +54,6 @@ class ClientConnection(ClientSide):
     __slots__ = (
         "began_at",
         "body",
-        "body_done",
         "current",
         "deadline",
         "discarded",
@@ -193,7 +192,6 @@ class ClientConnection(ClientSide):
     def on_message_begin(self) -> None:
         """A request begins."""
         self.head = RequestHead()
-        self.body_done = False
         if self.state != "head":
             self.head_bytes = 0
             self._begins()

@@ -11,26 +11,9 @@ ITEM_BYTES: dict[str, int] = {
     "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1,
 }  # fmt: skip
 
-# KV dtypes that store scales beside the numbers. Source: vLLM 0.32.0,
-# AttentionBackend.customize_spec of each dtype.
-_PACKED = (
-    "nvfp4",
-    "nvfp4_4over6",
-    "int8_per_token_head",
-    "fp8_per_token_head",
-    "int4_per_token_head",
-)
-
 # Bytes per latent row in a DeepSeek sparse layout. Source: vLLM 0.32.0,
 # MLAAttention.get_kv_cache_spec.
 LATENT_ROW_BYTES: dict[str, int] = {"fp8_ds_mla": 656, "nvfp4_ds_mla": 352}
-
-KV_DTYPES = (
-    "auto",
-    *(name for name in ITEM_BYTES if name.startswith(("fp8", "bf", "fl"))),
-    *_PACKED,
-    *LATENT_ROW_BYTES,
-)
 
 
 def item_bytes(dtype: str) -> int:

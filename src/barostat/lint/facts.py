@@ -152,8 +152,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """The pod and the rollout of a Kubernetes workload. `exclusive_volume`: a claim that only one
-    node can mount.
+    """The pod and the rollout of a Kubernetes workload.
 
     `scraped`: annotations request a scrape. `ports`: the ports of its containers, by name.
     `gated_by`: another container whose readiness probe delays the pod's readiness. `alone`: the
@@ -167,7 +166,6 @@ class Pod:
     place: Place
     labels: Mapping[str, str]
     replicas: int | None = None
-    replicas_place: Place | None = None
     strategy: str = ""
     max_surge: Given | None = None
     max_unavailable: Given | None = None
@@ -176,14 +174,12 @@ class Pod:
     grace_place: Place | None = None
     pre_stop_s: float | None = None
     service_links: bool = True
-    exclusive_volume: Given | None = None
     nodes: int = 1
     raw: bool = True
     scraped: bool = False
     ports: Mapping[str, str] = field(default_factory=dict)
     gated_by: str = ""
     alone: bool = False
-    host_network: bool = False
     annotations: Mapping[str, str] = field(default_factory=dict)
     prepared: bool = False
 
@@ -255,8 +251,6 @@ class Engine:
     host: Host | None = None
     pod: Pod | None = None
     planned: Planned | None = None
-    list_end: Place | None = None
-    list_indent: str = ""
     is_cpu: bool = False
     multi_node: bool = False
     card_hint: str = ""

@@ -22,7 +22,7 @@ from barostat.platform.objects import (
     objects,
     text,
 )
-from barostat.platform.pods import engine_container, find_pod
+from barostat.platform.pods import find_pod
 from barostat.platform.template_diff import changes
 from barostat.platform.workload import workload_of
 
@@ -45,9 +45,6 @@ class Rollout:
     kind: str = "deployment"
     previous_revision: int | None = None
     changes: tuple[str, ...] = ()
-    image_change: tuple[str, str] | None = None
-    current_args: tuple[str, ...] = ()
-    previous_args: tuple[str, ...] = ()
     pending_revision: int | None = None
     """A newer revision that is rolling out and has not reached this pod."""
 
@@ -92,12 +89,6 @@ def last_rollout(documents: Mapping[str, Any], pod: str, at: float) -> Rollout |
         return None
     template = mapping(own, "spec", "template")
     before = mapping(older[-1], "spec", "template") if older else {}
-    current, previous = engine_container(template), engine_container(before)
-    images = (
-        (previous.image, current.image)
-        if previous and current and previous.image != current.image
-        else None
-    )
     return Rollout(
         age_s=max(0.0, at - began_at),
         workload=workload.name,
@@ -106,9 +97,6 @@ def last_rollout(documents: Mapping[str, Any], pod: str, at: float) -> Rollout |
         kind=workload.kind.lower(),
         previous_revision=_revision(older[-1]) if older else None,
         changes=changes(before, template) if older else (),
-        image_change=images,
-        current_args=current.args if current else (),
-        previous_args=previous.args if previous else (),
         pending_revision=newest if newest > revision else None,
     )
 

@@ -104,7 +104,6 @@ class SharedBudget:
         self._returning: set[asyncio.Task[None]] = set()
         self.live: dict[int, Mapping[str, int] | None] = {}
         self.reachable = False
-        self.restored = 0
 
     async def start(self) -> bool:
         """Beats go on until `close`. True if Redis is there."""
@@ -127,7 +126,6 @@ class SharedBudget:
         }
         done = await self._call(self._beat, self._last, json.dumps(live))
         self.reachable = done is not None
-        self.restored += int(done or 0)
         return self.reachable
 
     async def take(self, claims: Mapping[str, BudgetClaim]) -> Outcome:

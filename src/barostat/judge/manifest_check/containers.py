@@ -125,13 +125,6 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
         unset = tuple((place, name) for place, name in unset if name not in _OF_LEADER_WORKER_SET)
     env |= assigned_in(document, nodes, line)
     merged, whole = _with_config(line, found, container, config_maps)
-    last = args[-1] if args else command[-1] if command else None
-    listed = (
-        last is not None
-        and last.style not in ("|", ">")
-        and not line.shell
-        and document.text[: last.start].rstrip(" ").endswith("-")
-    )
     name = f"{found.pod.kind} {found.pod.name}".strip()
     others = [
         item
@@ -175,8 +168,6 @@ def _engine(found: PodSpec, container: Node, config_maps: ConfigMaps) -> Engine 
             gated_by=gates[0] if gates else "",
             alone=not others and not (line.shell and _BESIDE.search(joined)),
         ),
-        list_end=document.place(last) if listed and last is not None else None,
-        list_indent=" " * (last.column - 3) if listed and last is not None else "",
         is_cpu=facts.is_cpu or "VLLM_CPU_KVCACHE_SPACE" in env,
         card_hint=f"{card_hint(found.spec)} {_slice(container)}".strip(),
         multi_node=found.pod.nodes > 1

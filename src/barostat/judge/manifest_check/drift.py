@@ -19,7 +19,6 @@ from barostat.lint.facts import Argument, Engine, Scene
 from barostat.lint.rule import Finding
 
 NAME = "drift"
-TITLE = "the running engine is not what is declared"
 _REPORTED = ("log", "metric", "api")
 _NAMES_ONLY = ("model", "served_model_name", "dtype", "host", "config", "download_dir", "tokenizer")
 POOL_RATIO = 0.05

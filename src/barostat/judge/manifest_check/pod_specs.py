@@ -158,11 +158,6 @@ def _made(
     replicas = outer.number("replicas")
     known = kind_named(kind)
     grace = spec.get("terminationGracePeriodSeconds")
-    claims = [
-        mount
-        for mount in spec.maps_at("volumes")
-        if mount.get("persistentVolumeClaim", "claimName") is not None
-    ]
     annotations = {**_texts(root.get("metadata"), "annotations"), **_texts(metadata, "annotations")}
     pod = Pod(
         kind=kind,
@@ -175,9 +170,6 @@ def _made(
         else known.default_replicas
         if known is not None
         else None,
-        replicas_place=document.place(node)
-        if (node := outer.get("replicas")) is not None
-        else None,
         strategy=rollout.word("type") if rollout is not None else "",
         max_surge=_given(document, rollout, "rollingUpdate", "maxSurge"),
         max_unavailable=_given(document, rollout, "rollingUpdate", "maxUnavailable"),
@@ -185,9 +177,6 @@ def _made(
         grace_s=spec.number("terminationGracePeriodSeconds"),
         grace_place=document.place(grace) if grace is not None else None,
         service_links=spec.word("enableServiceLinks").lower() != "false",
-        exclusive_volume=_given(document, claims[0], "persistentVolumeClaim", "claimName")
-        if claims
-        else None,
         nodes=nodes,
         raw=kind in _JOBS or is_knative(root) or (known is not None and known.whole),
         scraped=asks_for_scrape(metadata) or asks_for_scrape(root.get("metadata")),
@@ -196,7 +185,6 @@ def _made(
             for container in spec.maps_at("containers") + spec.maps_at("initContainers")
             for port in container.maps_at("ports")
         },
-        host_network=spec.is_true("hostNetwork"),
         annotations=annotations,
         prepared=bool(spec.list_at("initContainers")),
     )

@@ -44,7 +44,6 @@ from barostat.platform.pod_environment import with_references
 from barostat.platform.pods import command_words, container_named, engine_container
 from barostat.platform.template_diff import HIDDEN, SHOWN_CHARS, shown
 
-TEMPLATE = "/spec/template"
 FROM_REFERENCE = "(from a reference)"
 
 
@@ -54,15 +53,13 @@ _OF_ARGUMENTS = re.compile(r"\$\{?[@*1-9]|\bargv\b")
 
 @dataclass(frozen=True, slots=True)
 class ObjectPatch:
-    """The change of one object, in both forms that the API server takes. `json_patch` tests what it
-    found before it changes it.
+    """The change of one object as a strategic merge patch.
 
     `kind`: Template (the workload that the template is of) or ConfigMap.
     """
 
     kind: str
     name: str
-    json_patch: tuple[Mapping[str, Any], ...]
     strategic: Mapping[str, Any]
 
 
@@ -189,12 +186,9 @@ def _with_words(
         new["command" if 0 <= place < len(command) and not behind else "args"].append(word)
         seen = place
     found: dict[str, Any] = {}
-    operations: list[Mapping[str, Any]] = []
-    path = f"{TEMPLATE}/spec/containers/{_index(template, container)}"
     for key, old in (("command", command), ("args", args)):
         if new[key] != old:
             found[key] = new[key]
-            operations += _replaced(f"{path}/{key}", item.get(key), new[key])
     edited = _edited(template, container, found)
     diff = [
         line
@@ -202,7 +196,7 @@ def _with_words(
         for line in _diff(_strings(item, key), new[key], f"containers[{container}].{key}")
     ]
     where = " and ".join(found) or "args"
-    patch = ObjectPatch("Template", container, tuple(operations), _strategic(container, found))
+    patch = ObjectPatch("Template", container, _strategic(container, found))
     return Surgery(change, f"{where} of container {container}", edited, patch, tuple(diff))
 
 
@@ -225,16 +219,10 @@ def _variable(
     entries = list(objects(item, "env"))
     places = [place for place, entry in enumerate(entries) if text(entry, "name") == name]
     index = places[-1] if places else None  # of one that stands there twice the last one counts
-    path = f"{TEMPLATE}/spec/containers/{_index(template, container)}/env"
     if index is None:
         if value is None:
             return NotChanged(f"{name} is not set")
         entry = {"name": name, "value": _text(value)}
-        operations: list[Mapping[str, Any]] = (
-            _replaced(path, None, [entry])
-            if not entries
-            else [{"op": "add", "path": f"{path}/-", "value": entry}]
-        )
         former, new = None, [*entries, entry]
         strategic: Mapping[str, Any] = entry
     else:
@@ -242,18 +230,11 @@ def _variable(
         former = text(old, "value") if "valueFrom" not in old else FROM_REFERENCE
         if value is not None and former == _text(value):
             return NotChanged(f"{name} is {former} already")
-        test: Mapping[str, Any] = {"op": "test", "path": f"{path}/{index}", "value": dict(old)}
         if value is None:
-            operations = [
-                one
-                for place in reversed(places)
-                for one in _gone(f"{path}/{place}", entries[place])
-            ]
             new = [entry for place, entry in enumerate(entries) if place not in places]
             strategic = {"name": name, "$patch": "delete"}
         else:
             entry = {"name": name, "value": _text(value)}
-            operations = [test, {"op": "replace", "path": f"{path}/{index}", "value": entry}]
             new = [*entries[:index], entry, *entries[index + 1 :]]
             strategic = {**entry, "valueFrom": None} if "valueFrom" in old else entry
     edited = _edited(template, container, {"env": new})
@@ -262,9 +243,7 @@ def _variable(
         for prefix, found in (("-", former), ("+", _text(value)))
         if found is not None
     ]
-    patch = ObjectPatch(
-        "Template", container, tuple(operations), _strategic(container, {"env": [strategic]})
-    )
+    patch = ObjectPatch("Template", container, _strategic(container, {"env": [strategic]}))
     change = ConfigChange("environment", name, _shown(name, former), _shown(name, _text(value)))
     return Surgery(
         change,
@@ -341,10 +320,7 @@ def _in_config_file(
     change = ConfigChange(kind, option_of(wanted), former, _text(value))
     new = copy.deepcopy(dict(mapping(document)))
     new["data"][mounted.key] = written
-    operations = _replaced(f"/data/{_pointer(mounted.key)}", held, written)
-    patch = ObjectPatch(
-        "ConfigMap", mounted.config_map, tuple(operations), {"data": {mounted.key: written}}
-    )
+    patch = ObjectPatch("ConfigMap", mounted.config_map, {"data": {mounted.key: written}})
     diff = _diff(
         held.splitlines(), written.splitlines(), f"ConfigMap {mounted.config_map}, {mounted.key}"
     )
@@ -355,18 +331,6 @@ def _in_config_file(
         patch,
         tuple(diff),
         new,
-    )
-
-
-def _index(template: Object, name: str) -> int:
-    listed = sequence(template, "spec", "containers")
-    return next(
-        (
-            place
-            for place, entry in enumerate(listed)
-            if isinstance(entry, dict) and text(entry, "name") == name
-        ),
-        0,
     )
 
 
@@ -384,24 +348,6 @@ def _edited(template: Object, container: str, found: Mapping[str, Any]) -> Objec
 
 def _strategic(container: str, found: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"spec": {"template": {"spec": {"containers": [{"name": container, **found}]}}}}
-
-
-def _replaced(path: str, old: Any, new: Any) -> list[Mapping[str, Any]]:
-    """A JSON patch that refuses to work on anything but what was found."""
-    if old is None:
-        return [{"op": "add", "path": path, "value": new}]
-    return [
-        {"op": "test", "path": path, "value": old},
-        {"op": "replace", "path": path, "value": new},
-    ]
-
-
-def _gone(path: str, old: Object) -> list[Mapping[str, Any]]:
-    return [{"op": "test", "path": path, "value": dict(old)}, {"op": "remove", "path": path}]
-
-
-def _pointer(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _diff(old: Sequence[str], new: Sequence[str], title: str) -> list[str]:

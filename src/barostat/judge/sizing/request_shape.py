@@ -37,7 +37,7 @@ class Traffic:
 
     `long_share`: of all held tokens, the part held by requests above `split_tokens` of input (0: no
     useful split). `sample`: single requests evenly over the trace, empty where only quantiles are
-    known. `peak_ratio`: fullest ten seconds over the mean, 0 where arrivals are not known.
+    known.
     """
 
     source: str
@@ -46,9 +46,7 @@ class Traffic:
     output: Lengths
     held_mean: float
     held_deviation: float
-    total_top: float
     total_p99: float
-    peak_ratio: float = 0.0
     split_tokens: int = 0
     long_share: float = 0.0
     long_count_share: float = 0.0
@@ -133,9 +131,7 @@ def traffic_of(arrivals: Sequence[Arrival], source: str) -> Traffic | None:
         output=_lengths([float(row.output_tokens) for row in arrivals]),
         held_mean=mean,
         held_deviation=deviation,
-        total_top=totals[-1],
         total_p99=quantile(totals, 0.99),
-        peak_ratio=_peak(arrivals),
         split_tokens=split,
         long_share=share,
         long_count_share=count_share,
@@ -159,17 +155,6 @@ def _split(
     return int(border), held / all_held if all_held else 0.0, len(long) / len(arrivals)
 
 
-def _peak(arrivals: Sequence[Arrival], bin_s: float = 10.0) -> float:
-    span = max(row.arrival_s for row in arrivals) - min(row.arrival_s for row in arrivals)
-    if span < 3 * bin_s:
-        return 0.0
-    bins: dict[int, int] = {}
-    for row in arrivals:
-        key = int(row.arrival_s // bin_s)
-        bins[key] = bins.get(key, 0) + 1
-    return max(bins.values()) / (len(arrivals) * bin_s / span)
-
-
 def traffic_from_quantiles(
     inputs: tuple[float, float], outputs: tuple[float, float], source: str
 ) -> Traffic:
@@ -182,7 +167,7 @@ def traffic_from_quantiles(
     return Traffic(
         source=source, count=0, input=Lengths(mean_in, inputs[0], sqrt(inputs[0] * inputs[1]), inputs[1], top_in),
         output=Lengths(mean_out, outputs[0], sqrt(outputs[0] * outputs[1]), outputs[1], top_out), held_mean=held, held_deviation=deviation,
-        total_top=top_in + top_out, total_p99=inputs[1] + outputs[1],
+        total_p99=inputs[1] + outputs[1],
     )  # fmt: skip
 
 

@@ -20,12 +20,11 @@ _BY_NAME = ("dflash", "dspark", "eagle3", "eagle", "medusa", "mlp_speculator", "
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """`draft_model`: the drafter's name or folder, empty where it has none. `keeps_async`: async
-    scheduling stays the default. `method`: empty without speculation.
+    """Effect of --speculative-config. `keeps_async`: async scheduling stays the default. `method`: empty
+    without speculation.
     """
 
     draft: Draft
-    draft_model: str = ""
     keeps_async: bool = True
     notes: tuple[str, ...] = ()
     method: str = ""
@@ -63,7 +62,7 @@ def speculation_of(
         model, method, tokens, drafter, windows=version is None or version.at_least("0.26.0")
     )
     keeps = method not in WITHOUT_ASYNC and decoded.get("disable_padded_drafter_batch") is not True
-    return Speculation(draft, name, keeps, (*notes, *draft.notes), method)
+    return Speculation(draft, keeps, (*notes, *draft.notes), method)
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,6 @@ class RankWork:
     experts: Experts | None
     attention: Attention
     layers: int
-    state_layers: int
     hidden: int
     ranks: int
     collectives: float
@@ -176,9 +175,6 @@ def rank_work(
         else None,
         attention=_attention(model, config, flags),
         layers=len(model.layers),
-        state_layers=sum(
-            any(isinstance(cache, State) for cache in layer) for layer in model.layers
-        ),
         hidden=model.hidden_size,
         ranks=flags.tp,
         collectives=_COLLECTIVES + (1 if config.string("qk_norm_type") == "per_layer" else 0),

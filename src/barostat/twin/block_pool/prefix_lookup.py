@@ -18,8 +18,6 @@ from barostat.core.units import ceil_div
 from barostat.twin.block_pool.block_pool import NULL_BLOCK, BlockPool
 from barostat.twin.settings import KvGroup, Settings
 
-Find = Callable[[int, tuple[int, ...]], list[int] | None]
-
 
 @dataclass(frozen=True, slots=True)
 class Hit:

@@ -4,7 +4,6 @@ setting.
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
@@ -54,31 +53,6 @@ def done(found: Surgery | NotChanged) -> Surgery:
     return found
 
 
-def patched(document: Any, operations: Any) -> Any:
-    """RFC 6902 as far as our patches use it."""
-    document = copy.deepcopy(document)
-    for operation in operations:
-        *parents, last = [
-            part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]
-        ]
-        node = document
-        for part in parents:
-            node = node[int(part)] if isinstance(node, list) else node[part]
-        key: Any = (len(node) if last == "-" else int(last)) if isinstance(node, list) else last
-        match operation["op"]:
-            case "test":
-                assert node[key] == operation["value"]
-            case "replace":
-                node[key] = operation["value"]
-            case "remove":
-                del node[key]
-            case "add" if isinstance(node, list):
-                node.insert(key, operation["value"])
-            case "add":
-                node[key] = operation["value"]
-    return document
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -122,10 +96,6 @@ def test_an_argument_changes_where_it_stands(before: dict[str, Any], after: dict
     old = template(**before)
     found = done(set_flag(old, "max_num_seqs", 32))
     assert found.template == template(**after)
-    assert (
-        patched({"spec": {"template": old}}, found.patch.json_patch)["spec"]["template"]
-        == found.template
-    )
     assert found.change.name == "--max-num-seqs"
     assert found.change.value == "32"
     assert any("32" in line and line.startswith("+") for line in found.diff)
@@ -188,10 +158,6 @@ def test_a_variable_changes_where_it_is_set(
     old = template(**before)
     found = done(set_flag(old, "VLLM_CPU_KVCACHE_SPACE", value))
     assert found.template == template(**after)
-    assert (
-        patched({"spec": {"template": old}}, found.patch.json_patch)["spec"]["template"]
-        == found.template
-    )
     assert found.change.kind == "environment"
 
 
@@ -218,7 +184,6 @@ def test_the_config_file_changes_in_its_line() -> None:
         "config.yaml": CONFIG.replace("seqs: 64", "seqs: 32"),
         "other": "x",
     }
-    assert patched(maps["vllm-config"], found.patch.json_patch) == found.config_map
     assert found.patch.kind == "ConfigMap"
     assert maps["vllm-config"]["data"] == {"config.yaml": CONFIG, "other": "x"}
 
@@ -301,10 +266,6 @@ def test_what_is_resolved_differs_in_that_setting_only(
     assert {key: one for key, one in before.items() if key != name} == {
         key: one for key, one in after.items() if key != name
     }
-    assert patched(
-        {"spec": {"template": old}} if found.config_map is None else maps["vllm-config"],
-        found.patch.json_patch,
-    )
     json.dumps(found.patch.strategic)
 
 
