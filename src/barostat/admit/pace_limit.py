@@ -13,27 +13,28 @@ reach. The limit is then lifted for some minutes, because it would only reject r
 
 from __future__ import annotations
 
-_AIM, _TOO_SLOW, _IN_TIME = (
-    0.85,
-    0.95,
-    0.8,
-)  # of the promised gap: what is aimed at, above which fewer may run, below which more
-_MOST_AT_ONCE = 0.5
+# shares of the promised ITL
+_TARGET_RATIO = 0.85  # a new limit aims at this
+_TOO_SLOW_RATIO = 0.95  # above this, fewer may run
+_FAST_RATIO = 0.8  # below this, more may run
+_STRONGEST_CUT = 0.5
 _FASTEST_GROWTH = 1.25
-_WORTH = 0.2  # least relative speed-up per relative cut; below this, running fewer does not help
-_GIVEN_UP_LOOKS = 300
-_FORGOTTEN = 0.99  # decay per observation of the highest number that ran
+_LEAST_SPEEDUP = (
+    0.2  # least relative speed-up per relative cut; below this, running fewer does not help
+)
+_LIFTED_FOR_CALLS = 300
+_HIGHEST_DECAY = 0.99  # decay per observation of the highest number that ran
 
 
 class PaceLimit:
     """Limit of one replica. Mutable. `most`: sequences that may run; None: no limit."""
 
-    __slots__ = ("_before_s", "_first", "_given_up", "_highest", "most")
+    __slots__ = ("_before_s", "_first", "_highest", "_lifted_for", "most")
 
     def __init__(self) -> None:
         self.most: int | None = None
         self._first = (0, 0.0)  # sequences running before the first cut, and their ITL
-        self._given_up = 0
+        self._lifted_for = 0
         self._highest = 0.0
         self._before_s = 0.0
 
@@ -42,20 +43,21 @@ class PaceLimit:
         `running`: sequences that run now; `itl_s`: the promised ITL (None: no promise, no limit).
         """
         before_s, self._before_s = self._before_s, token_s or 0.0
-        self._given_up = max(0, self._given_up - 1)
-        if itl_s is None or self._given_up:
+        self._lifted_for = max(0, self._lifted_for - 1)
+        if itl_s is None or self._lifted_for:
             self.most = None
             return
         if token_s is None or running <= 0:
             return
-        highest = self._highest = max(running, self._highest * _FORGOTTEN)
+        highest = self._highest = max(running, self._highest * _HIGHEST_DECAY)
         steady_s = min(before_s, token_s)
-        if steady_s > _TOO_SLOW * itl_s:
-            self._cut(running, steady_s, _AIM * itl_s)
-        elif self.most is not None and token_s < _IN_TIME * itl_s:
+        if steady_s > _TOO_SLOW_RATIO * itl_s:
+            self._cut(running, steady_s, _TARGET_RATIO * itl_s)
+        elif self.most is not None and token_s < _FAST_RATIO * itl_s:
             if running >= self.most - 1:
                 self.most = max(
-                    self.most + 1, int(self.most * min(_FASTEST_GROWTH, _AIM * itl_s / token_s))
+                    self.most + 1,
+                    int(self.most * min(_FASTEST_GROWTH, _TARGET_RATIO * itl_s / token_s)),
                 )
             if self.most > highest:
                 self.most = None
@@ -66,7 +68,7 @@ class PaceLimit:
         elif running > self.most:
             return  # sequences above the limit are still finishing
         fewer = 1.0 - running / self._first[0]
-        if fewer > 0.0 and 1.0 - token_s / self._first[1] < _WORTH * fewer:
-            self.most, self._given_up = None, _GIVEN_UP_LOOKS
+        if fewer > 0.0 and 1.0 - token_s / self._first[1] < _LEAST_SPEEDUP * fewer:
+            self.most, self._lifted_for = None, _LIFTED_FOR_CALLS
         else:
-            self.most = max(1, int(running * max(_MOST_AT_ONCE, aim_s / token_s)))
+            self.most = max(1, int(running * max(_STRONGEST_CUT, aim_s / token_s)))

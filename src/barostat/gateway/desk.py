@@ -39,10 +39,13 @@ _POLICIES: dict[str, FailurePolicy] = dict.fromkeys(FAILURE_POLICIES, "closed")
 """Failure policies by limit, used for limits that the file does not name."""
 _ABSURD_TOKENS = 1 << 22
 """Token counts above this are implausible: no engine accepts such a sequence."""
-_HEARD_AT_ONCE = 256
+_SAMPLED_PER_TICK = 256
 """Streams whose progress one tick samples. Up to 2,048 streams are sampled once a second, fewer
 streams more often.
 """
+
+
+_EXACT: CountedAs = "exact"
 
 
 def _is_owed(one: Asking, shape: Shape) -> bool:
@@ -120,7 +123,7 @@ class Desk:
         self.counter: Callable[[Asking], None] | None = None
         self.waiting: dict[int, Asking] = {}
         self.running: dict[int, Asking] = {}
-        self._to_hear: Iterator[Asking] = iter(())
+        self._to_sample: Iterator[Asking] = iter(())
         self.pools: dict[str, Pool] = {}
         self._elsewhere: Mapping[str, tuple[str, ...]] = {}
         self._names: frozenset[str] = frozenset()
@@ -155,30 +158,10 @@ class Desk:
         """
         now = self.clock()
         engines = self.engines_of(shape)
-        counted: CountedAs = "exact"
         if exact_tokens is not None:
-            tokens = exact_tokens
+            tokens, counted = exact_tokens, _EXACT
         else:
-            counts = engines.counts
-            bound = shape.bound = counts.bound(shape)
-            tokens = shape.estimate = min(bound, counts.estimate(shape))
-            limit = (
-                engines.capped
-                if shape.output_limit is None and shape.route in GENERATING
-                else engines.longest
-            )
-            each = counts.each(shape, bound)
-            if limit is not None and each > limit and is_plain(exchange.body):
-                shape.plain = True
-                bound = shape.bound = counts.bound(shape)
-                each = counts.each(shape, bound)
-            if limit is not None and (each > limit or shape.unbounded) and not shape.unknown:
-                if counts.is_surely_below(limit, shape, exchange.body, self.draw):
-                    counted = "estimate"
-                else:
-                    counted, tokens = "bound", max(bound, max(each, limit + 1) * shape.prompts)
-            elif limit is not None and shape.unknown:
-                tokens = shape.estimate = min(tokens, limit)
+            tokens, counted = self._estimated_input(exchange, shape, engines)
         request = AskedRequest(
             at=exchange.asked_at or now,
             input_tokens=tokens,
@@ -218,6 +201,35 @@ class Desk:
         elif type(decision) is Refused and self.shadow:
             return self._in_shadow(request, decision.reason, 0)
         return decision
+
+    def _estimated_input(
+        self, exchange: Asking, shape: Shape, engines: EnginesOfModel
+    ) -> tuple[int, CountedAs]:
+        """Return the input's tokens without an engine's count, and how reliable they are: an input
+        that may exceed a limit is `estimate` if it is surely below it, else `bound`.
+        """
+        counts = engines.counts
+        bound = shape.bound = counts.bound(shape)
+        tokens = shape.estimate = min(bound, counts.estimate(shape))
+        limit = (
+            engines.capped
+            if shape.output_limit is None and shape.route in GENERATING
+            else engines.longest
+        )
+        each = counts.each(shape, bound)
+        if limit is None:
+            return tokens, _EXACT
+        if each > limit and is_plain(exchange.body):
+            shape.plain = True
+            bound = shape.bound = counts.bound(shape)
+            each = counts.each(shape, bound)
+        if shape.unknown:
+            tokens = shape.estimate = min(tokens, limit)
+        elif each > limit or shape.unbounded:
+            if counts.is_surely_below(limit, shape, exchange.body, self.draw):
+                return tokens, "estimate"
+            return max(bound, max(each, limit + 1) * shape.prompts), "bound"
+        return tokens, _EXACT
 
     def longest_taken(self, shape: Shape) -> int | None:
         """Truncation length, in tokens, common to all engines that serve the model; None if no
@@ -327,22 +339,22 @@ class Desk:
         """Sample stream progress, expire requests that queued for too long, and admit queued
         requests that now fit.
         """
-        self._hear()
+        self._sample()
         for replica in self.replicas.values():
             replica.close_old(now)
         if self.waiting:
             self._follow(gate.due(self.ledger, self.rules, self.clock()))
 
-    def _hear(self) -> None:
+    def _sample(self) -> None:
         """Report the progress of the next streams to the forecast. On a fast engine, progress that
         is a second old is far off.
         """
-        heard = tuple(islice(self._to_hear, _HEARD_AT_ONCE))
-        for exchange in heard:
+        sampled = tuple(islice(self._to_sample, _SAMPLED_PER_TICK))
+        for exchange in sampled:
             if exchange.reservation and exchange.produced:
                 self.produced(exchange)
-        if len(heard) < _HEARD_AT_ONCE:
-            self._to_hear = iter(tuple(self.running.values()))
+        if len(sampled) < _SAMPLED_PER_TICK:
+            self._to_sample = iter(tuple(self.running.values()))
 
     def _follow(self, decided: Sequence[Admitted | Refused]) -> None:
         for decision in decided:

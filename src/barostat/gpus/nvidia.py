@@ -33,19 +33,10 @@ RUNBOOK_COLUMNS = (
 """Columns of the runbook's pre-check, in order: the most likely layout of a table without a header.
 """
 OWN_COLUMNS = (
-    *(
-        "index",
-        "name",
-        "uuid",
-        "memory.used",
-        "memory.total",
-        "utilization.gpu",
-        "power.draw",
-        "power.limit",
-        "temperature.gpu",
-    ),
-    *("ecc.errors.uncorrected.volatile.total", "ecc.errors.corrected.volatile.total"),
-)
+    "index", "name", "uuid", "memory.used", "memory.total", "utilization.gpu", "power.draw",
+    "power.limit", "temperature.gpu", "ecc.errors.uncorrected.volatile.total",
+    "ecc.errors.corrected.volatile.total",
+)  # fmt: skip
 """Columns that Barostat queries itself."""
 
 _HEADER_CELL = re.compile(r"^([a-z_]+(?:[.][a-z_0-9]+)*)(?:\s*\[[^\]]*\])?$")
@@ -67,7 +58,6 @@ _ALIASES = {
     "gpu_uuid": "uuid",
     "gpu_bus_id": "pci.bus_id",
     "used_memory": "used_gpu_memory",
-    "process_name": "process_name",
     "enforced.power.limit": "power.limit",
     "power.draw.average": "power.draw",
     "power.draw.instant": "power.draw",
@@ -76,7 +66,7 @@ _MASK = re.compile(r"^0x[0-9a-fA-F]{1,16}$")
 _LOST = re.compile(r"GPU is lost|Unable to determine the device handle", re.IGNORECASE)
 _BUS_ID = re.compile(r"\b([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\b")
 _BROKEN_CELL = re.compile(r"^\[?(?:ERR!|Unknown Error|GPU is lost)\]?$", re.IGNORECASE)
-_NOT_TOLD = re.compile(
+_NO_VALUE = re.compile(
     r"^\[?(?:N/A|Not Supported|Insufficient Permissions|Not Found|Unknown|)\]?$", re.IGNORECASE
 )
 _TOOL_FAILED = re.compile(
@@ -205,7 +195,7 @@ def guess_columns(cells: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _fits(column: str, cell: str) -> bool:
-    if _BROKEN_CELL.match(cell) or (_NOT_TOLD.match(cell) and column != "name"):
+    if _BROKEN_CELL.match(cell) or (_NO_VALUE.match(cell) and column != "name"):
         return True
     found = quantity(cell)
     match column:
@@ -253,11 +243,11 @@ def _guess_by_unit(cells: Sequence[str]) -> tuple[str, ...] | None:
             found is None
             and "name" not in columns
             and re.search(r"[A-Za-z]{2}", cell)
-            and not _NOT_TOLD.match(cell)
+            and not _NO_VALUE.match(cell)
         ):
             columns.append("name")
         else:
-            columns.append(f"untold.{place}")
+            columns.append(f"unknown.{place}")
     return (
         tuple(columns)
         if {"memory.used", "memory.total"} <= set(columns) and columns.count("memory.total") == 1

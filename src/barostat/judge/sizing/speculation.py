@@ -20,8 +20,8 @@ _BY_NAME = ("dflash", "dspark", "eagle3", "eagle", "medusa", "mlp_speculator", "
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """Effect of --speculative-config. `keeps_async`: async scheduling stays the default. `method`: empty
-    without speculation.
+    """Effect of --speculative-config. `keeps_async`: async scheduling stays the default. `method`:
+    empty without speculation.
     """
 
     draft: Draft

@@ -290,9 +290,7 @@ def _value(action: argparse.Action, verb: str, sources: Sequence[Source]) -> Con
     for prefix in (f"BAROSTAT_{_plain(verb).upper()}_", "BAROSTAT_"):
         for name in names:
             if (text := os.environ.get(f"{prefix}{name.upper()}")) is not None:
-                return ConfiguredFlag(
-                    f"--{name.replace('_', '-')}", text, f"{prefix}{name.upper()}"
-                )
+                return ConfiguredFlag(f"--{_dashed(name)}", text, f"{prefix}{name.upper()}")
     for source in sources:
         for table, where in (
             (source.by_verb.get(verb, {}), f"{source.name} [{verb}]"),
@@ -302,7 +300,7 @@ def _value(action: argparse.Action, verb: str, sources: Sequence[Source]) -> Con
                 if name in table and (
                     source.own or (name not in _ONLY_YOURS and verb not in _ONLY_YOUR_VERBS)
                 ):
-                    return ConfiguredFlag(f"--{name.replace('_', '-')}", table[name], where)
+                    return ConfiguredFlag(f"--{_dashed(name)}", table[name], where)
     return None
 
 
@@ -313,11 +311,8 @@ def _check(source: Source, verb: str, flags: Mapping[str, argparse.Action]) -> N
     """
     for name in source.by_verb.get(verb, {}):
         if name not in flags:
-            close = difflib.get_close_matches(name, flags, n=1)
-            hint = f"; did you mean {close[0].replace('_', '-')}?" if close else ""
-            raise InputError(
-                f"{verb} has no --{name.replace('_', '-')}{hint}", f"{source.name} [{verb}]"
-            )
+            near = _near(_dashed(name), map(_dashed, flags))
+            raise InputError(f"{verb} has no --{_dashed(name)}{near}", f"{source.name} [{verb}]")
         if not source.own and (name in _ONLY_YOURS or verb in _ONLY_YOUR_VERBS):
             told = (
                 "is not read from a repository's file, which others may write: set it in "

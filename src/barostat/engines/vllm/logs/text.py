@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from barostat.engines.vllm.logs.clock import OTHER, WRAPPER, Stamp, instant, local_stamp
 from barostat.engines.vllm.logs.content import without_content
@@ -23,7 +24,7 @@ _PYDANTIC_ASIDE = re.compile(r" \[type=\w{1,40}, input_value=.*$")
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 # colour codes whose escape character was lost or is spelled out: `[36m`, `^[[36m`, `#033[36m`,
 # `\u001b[36m`
-_TOLD_COLOUR = re.compile(
+_SPELLED_COLOUR = re.compile(
     r"(?:\^\[|#033|\\u001[bB]|\\x1[bB]|\\033|\\e|\u241b)?\[\d{0,3}(?:;\d{1,3}){0,4}m(?!\])"
 )
 _POD = re.compile(r"^\[pod/[^\]\s]+\]\s?")
@@ -59,6 +60,12 @@ _TORCH = re.compile(r"^\[([IWEF])(\d{1,2})(\d\d) (\d\d):(\d\d):(\d\d)(?:\.\d+)? 
 _DATED = re.compile(r"^\[?(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,]\d+)?\]?:?\s?")
 _SYSLOG = re.compile(r"^([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (?=\S)")
 _UNIT = re.compile(r"^[\w.-]{1,80} [\w.@:/-]{1,80}\[\d{1,9}\]: ")
+_SHORT_TIME = re.compile(r"(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)")
+_MESSAGE_KEYS = (
+    "message", "msg", "log", "event", "textPayload", "MESSAGE", "line", "body", "@message"
+)  # fmt: skip
+_LEVEL_KEYS = ("levelname", "level", "severity", "lvl")
+_TIME_KEYS = ("time", "timestamp", "asctime", "ts", "@timestamp", "created")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 # `%(asctime)s - %(name)s - %(levelname)s - `: without a logger name, another tool forwarded the
 # line, and its level is ignored
@@ -116,8 +123,8 @@ def unwrap(raw: str) -> list[Line]:
         stamp = stamp or local_stamp(_MONTHS.index(found[1]) + 1, day, hour, minute, second, OTHER)
         text = text[found.end() + unit.end() :]
     if "\n" in text:
-        return [_own_words(part, level, stamp) for part in text.split("\n") if part.strip()]
-    return [_own_words(text, level, stamp)]
+        return [_parsed(part, level, stamp) for part in text.split("\n") if part.strip()]
+    return [_parsed(text, level, stamp)]
 
 
 def pasted_together(raw: str) -> list[str]:
@@ -144,7 +151,7 @@ def plain(text: str) -> str:
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     elif "[0m" in text or "[0;" in text or "[39m" in text:
-        text = _TOLD_COLOUR.sub("", text)
+        text = _SPELLED_COLOUR.sub("", text)
     if "\0" in text:
         text = text.replace("\0", "")
     return text.strip("\r\n")
@@ -171,51 +178,15 @@ def _record(text: str) -> tuple[str, str, Stamp | None] | None:
         return None
     if not isinstance(record, dict):
         return None
-    message = next(
-        (
-            record[key]
-            for key in (
-                "message",
-                "msg",
-                "log",
-                "event",
-                "textPayload",
-                "MESSAGE",
-                "line",
-                "body",
-                "@message",
-            )
-            if isinstance(record.get(key), str)
-        ),
-        None,
-    )
+    message = _first_text(record, _MESSAGE_KEYS)
     if message is None:
         return None
     for key in ("exc_info", "exc_text", "exception", "stack_info", "traceback"):
         if isinstance(record.get(key), str) and record[key] not in message:
             message += "\n" + record[key]
-    level = next(
-        (
-            record[key]
-            for key in ("levelname", "level", "severity", "lvl")
-            if isinstance(record.get(key), str)
-        ),
-        "",
-    ).upper()
-    stamp = None
-    for key in ("time", "timestamp", "asctime", "ts", "@timestamp", "created"):
-        value = record.get(key)
-        if isinstance(value, str) and (at := instant(value)) is not None:
-            stamp = Stamp(WRAPPER, at)
-        elif isinstance(value, str) and (
-            short := re.match(r"(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)", value)
-        ):
-            month, day, hour, minute, second = (int(part) for part in short.groups())
-            stamp = local_stamp(month, day, hour, minute, second)
-        elif isinstance(value, int | float) and not isinstance(value, bool) and 1e9 < value < 1e14:
-            stamp = Stamp(WRAPPER, value if value < 1e11 else value / 1000.0)
-        if stamp is not None:
-            break
+    level = (_first_text(record, _LEVEL_KEYS) or "").upper()
+    stamps = (_record_stamp(record.get(key)) for key in _TIME_KEYS)
+    stamp = next((found for found in stamps if found is not None), None)
     process = record.get("processName")
     pid = record.get("process")
     if (
@@ -228,7 +199,25 @@ def _record(text: str) -> tuple[str, str, Stamp | None] | None:
     return message.rstrip("\r\n")[:LONGEST], "WARNING" if level == "WARN" else level, stamp
 
 
-def _own_words(text: str, level: str, stamp: Stamp | None) -> Line:
+def _first_text(record: Mapping[str, Any], keys: Sequence[str]) -> str | None:
+    """Return the first string value under one of the keys; None if there is none."""
+    return next((record[key] for key in keys if isinstance(record.get(key), str)), None)
+
+
+def _record_stamp(value: object) -> Stamp | None:
+    """Return the time in a JSON field: ISO 8601, `MM-DD hh:mm:ss`, unix seconds or milliseconds."""
+    if isinstance(value, str):
+        if (at := instant(value)) is not None:
+            return Stamp(WRAPPER, at)
+        if short := _SHORT_TIME.match(value):
+            month, day, hour, minute, second = (int(part) for part in short.groups())
+            return local_stamp(month, day, hour, minute, second)
+    elif isinstance(value, int | float) and not isinstance(value, bool) and 1e9 < value < 1e14:
+        return Stamp(WRAPPER, value if value < 1e11 else value / 1000.0)
+    return None
+
+
+def _parsed(text: str, level: str, stamp: Stamp | None) -> Line:
     text = text.rstrip("\r")
     if text[:2] == "  " and (found := _BAR.match(text)):
         text = text[found.end() :]
@@ -260,7 +249,7 @@ def _own_words(text: str, level: str, stamp: Stamp | None) -> Line:
     if text[:1] == "(":
         process, text = _behind_process(text)
     elif text[:1].islower() and (found := _COMPOSE.match(text)):
-        return _own_words(text[found.end() :], level, stamp)
+        return _parsed(text[found.end() :], level, stamp)
     if text[:5] == "[rank":
         text = _RANK.sub("", text)
     if text[:1] == "[" and (found := _TORCH.match(text)):
