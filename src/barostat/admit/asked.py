@@ -20,7 +20,7 @@ class AskedRequest:
     `tenant`: by its key, "" where tenants are not told apart. `route`: of a short list (`chat`,
     `completions`, `responses`, `messages`). `input_tokens`: the prompt, or all prompts of a list;
     `counted_as` says how it is known. `output_limit`: the stated max_tokens (or
-    max_completion_tokens, max_output_tokens) of one sequence, None where it states none; 0 where
+    max_completion_tokens, max_output_tokens) of one sequence, None if it states none; 0 where
     nothing decodes (embeddings). `least_output_tokens`: its min_tokens. `prompts`: of a prompt
     list. `sequences`: what decodes at once: prompts x max(n, best_of). `priority`: as the engine
     has it, lower is more important. `prefix_key`: equal for requests that begin alike (0: unknown),

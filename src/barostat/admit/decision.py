@@ -64,7 +64,7 @@ class CountFirst(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Not forwarded. `retry_after_s`: None where the same request will never pass. `reservation`:
+    """Not forwarded. `retry_after_s`: None if the same request will never pass. `reservation`:
     of one that waited, else 0.
     """
 

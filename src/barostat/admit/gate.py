@@ -140,7 +140,7 @@ def adopted(ledger: Ledger, rules: Rules, at: float) -> None:
 
 def next_due_at(ledger: Ledger, at: float) -> float | None:
     """When `due` is to be asked again though nothing was returned: the forecast and the deadlines
-    go on. None where nothing waits.
+    go on. None if nothing waits.
     """
     if ledger.shed:
         return at

@@ -67,7 +67,7 @@ class Holding:
 
     `prompt_tokens`: held by its prompts. `cap`: the most tokens that one sequence produces.
     `produced`: tokens of one sequence, as of `heard_at`. `charge`: tokens that it is expected to
-    come to, charged to its tenant. `priority_class`: None where the limits name none; `rank`: its
+    come to, charged to its tenant. `priority_class`: None if the limits name none; `rank`: its
     place among them, 0 for the most important. `row`, `held`: its part of the replica's forecast
     (chances by horizon; tokens held).
     """

@@ -106,7 +106,7 @@ class Ledger:
         return found
 
     def _like(self, new: Line) -> Line | None:
-        """The line of the same model that has the most of the new one's engines, None where none
+        """The line of the same model that has the most of the new one's engines, None if none
         has any.
         """
         known = [
@@ -194,7 +194,7 @@ class Ledger:
 
     def learned_of(self, names: Collection[str]) -> Learned | None:
         """What is learned of those of these engines that are here; where they do not serve the
-        same, of those of which it was not told what they serve. None where none of them is here.
+        same, of those of which it was not told what they serve. None if none of them is here.
         """
         found = {replica.learned for name, replica in self.replicas.items() if name in names}
         if len(found) > 1:

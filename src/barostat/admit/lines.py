@@ -137,7 +137,7 @@ class Line:
                 one.turns.append(turn)
 
     def turn(self, tenant: TenantLedger, at: float) -> Turn:
-        """The tenant's turn here."""
+        """Return the tenant's turn in this line; created on first use."""
         found = self.turns.get(tenant.name)
         if found is None:
             found = self.turns[tenant.name] = Turn(tenant, self, at)
@@ -244,7 +244,7 @@ class Turn:
         self.line.running += 1
 
     def runs_no_more(self, charge: float) -> None:
-        """It has ended."""
+        """Account for the end of a running request. `charge`: its tokens."""
         self.running -= 1
         self.running_tokens = self.running_tokens - charge if self.running else 0.0
         self.line.running -= 1

@@ -23,7 +23,7 @@ _ACTIVE_S = 60.0
 
 
 def place(one: Reservation, rules: Rules, at: float) -> ReplicaLedger | None:
-    """The replica that the request fits on now, None where it fits on none. Nothing is admitted by
+    """The replica that the request fits on now, None if it fits on none. Nothing is admitted by
     this.
     """
     request, line = one.request, one.turn.line

@@ -16,7 +16,7 @@ _SHOWN = 8
 
 
 def class_of(rules: Rules, tenant: str, asked: str) -> ClassRule | Refused | None:
-    """Return the class of a request, None where the limits name no classes. `asked`: the class that
+    """Return the class of a request, None if the limits name no classes. `asked`: the class that
     the request names, "" for none.
     """
     classes = rules.classes

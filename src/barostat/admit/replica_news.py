@@ -23,7 +23,7 @@ class Pool(NamedTuple):
 
 class AllPools(NamedTuple):
     """What the pools of all replicas come to: the largest of them, the longest sequence that each
-    of them takes (None where none says it), and whether all of them share prefixes.
+    of them takes (None if none says it), and whether all of them share prefixes.
     """
 
     largest_tokens: int = 0
@@ -35,7 +35,7 @@ class Observation(NamedTuple):
     """One look at an engine's metrics: KV usage, requests running and waiting, preemptions since it
     started (a counter).
 
-    `token_s`: mean gap between two tokens of an answer since the look before, None where none came
+    `token_s`: mean gap between two tokens of an answer since the look before, None if none came
     or the engine does not tell.
     """
 

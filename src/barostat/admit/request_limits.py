@@ -76,7 +76,7 @@ def refused_at_sight(
 
 def room_for_the_cap(rules: Rules, longest_tokens: int | None) -> int | None:
     """Tokens of the longest input behind which there is room for the cap that a request without an
-    output limit gets; None where none is written: no answer comes to it.
+    output limit gets; None if none is written: no answer comes to it.
 
     Source: vLLM 0.6 to 0.31 refuse a max_tokens for which there is no room behind the input, every
     version one above its context.

@@ -76,7 +76,7 @@ class Rules:
 
     @property
     def first_class(self) -> ClassRule | None:
-        """The most important class, None where there are none."""
+        """The most important class, None if there are none."""
         return next(iter(self.classes.values()), None)
 
 

@@ -34,7 +34,7 @@ LOOK_AGAIN_S = 0.05
 
 
 def wait_s(one: Reservation) -> float | None:
-    """How long the request would wait behind what waits in its line now, None where nothing is
+    """How long the request would wait behind what waits in its line now, None if nothing is
     known yet.
 
     Its tenant is served its share of what comes free, among those that wait.
@@ -267,7 +267,7 @@ def forget(one: Reservation, ledger: Ledger) -> None:
 
 
 def admitted(one: Reservation, rules: Rules, at: float) -> Admitted | None:
-    """The request on the replica it fits on, None where there is none. Not asked whose turn it
+    """The request on the replica it fits on, None if there is none. Not asked whose turn it
     is.
     """
     replica = place(one, rules, at)

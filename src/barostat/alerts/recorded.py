@@ -57,7 +57,7 @@ MODEL = ("cluster", "job", "namespace", "model_name")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One recording rule."""
+    """A Prometheus recording rule."""
 
     name: str
     expression: str

@@ -41,7 +41,7 @@ class Terms:
     `version` None: any of vLLM 0.6 to 0.33, side by side. `workload`: what every alert is labelled
     with; empty: namespace and model of the series. `target`: as `barostat diagnose` takes it;
     empty: made of the alert's labels. `limits_file`: where `promised` is from, for the commands.
-    `runbooks`: address of the page of alerts, empty where it is not published. `pace`: every duration is multiplied by it
+    `runbooks`: address of the page of alerts, empty if it is not published. `pace`: every duration is multiplied by it
     (1; tests on a live Prometheus are quicker).
     """
 
@@ -61,7 +61,7 @@ class Terms:
 
     def matchers(self, *names: str, **more: str) -> str:
         """`{...}` of the labels (only those of `names`, where some are named) and of `more`; empty
-        where there are none.
+        if there are none.
         """
         wanted = {name: value for name, value in self.labels.items() if not names or name in names}
         inside = [_matcher(name, value) for name, value in (*wanted.items(), *more.items())]

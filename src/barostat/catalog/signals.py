@@ -395,7 +395,7 @@ SIGNALS: dict[str, SignalKind] = {kind.name: kind for kind in _ALL}
 def signal(
     name: str, points: Iterable[tuple[float, float]], source: str, detail: str = ""
 ) -> Signal | None:
-    """A signal of a known name, its points in time order; None where there is no point.
+    """A signal of a known name, its points in time order; None if there is no point.
 
     Two points at one instant: the later one in the input stays.
     Errors: KeyError for a name that is not in SIGNALS (a programming error).

@@ -70,7 +70,7 @@ SCHEDULING: frozenset[str] = frozenset((
 
 
 def behaves(name: str, version: EngineVersion | None) -> bool | None:
-    """Whether that version behaves so; None where the version is not known.
+    """Whether that version behaves so; None if the version is not known.
 
     Errors: KeyError for a name that is not in BEHAVIOURS (a programming error).
     """

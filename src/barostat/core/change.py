@@ -135,7 +135,7 @@ def pressure_relieved(
 
     A full pool is no harm where nothing is preempted. `requests_per_s`: that one replica has to
     serve; of few, none is preempted. `larger_pool`: the lever makes room, so larger batches run.
-    Units: the levels in seconds, None where none is set.
+    Units: the levels in seconds, None if none is set.
     """
     calm = Expect("preemptions_per_s", "zero", max(0.01, RARE_PER_FINISHED * requests_per_s))
     full = Expect("kv_usage_ratio", "below", 0.97, essential=False, unless=(calm,))

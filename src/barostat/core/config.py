@@ -53,7 +53,7 @@ class EngineConfig:
         return self.values.get(name)
 
     def number(self, name: str) -> float | None:
-        """The setting as a number, or None where it is not known or is none."""
+        """The setting as a number, or None if it is not known or is none."""
         found = self.values.get(name)
         if found is None or isinstance(found.value, bool | str):
             return None

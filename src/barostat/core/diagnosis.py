@@ -73,7 +73,7 @@ class OtherCause:
 class Diagnosis:
     """One cause for one replica (or the fleet), how bad it is and how sure we are.
 
-    Units: `confidence` 0..1. `variant` is empty where the cause has none, else one of
+    Units: `confidence` 0..1. `variant` is empty if the cause has none, else one of
     VARIANTS[cause].
     """
 
@@ -168,9 +168,9 @@ class NextStep:
 class Trials:
     """What the order of the next steps is based on: the twin's figures of today and `basis` (how
     they were found), or `why_not`, with what would make trials possible. `assumptions`: what the
-    twin rests on and was not seen. `start_s`: how long the engine's last start took; None where
+    twin rests on and was not seen. `start_s`: how long the engine's last start took; None if
     that was not seen. `source`: the arguments with which `what-if` looks at the same engine again;
-    empty where it takes more than one target.
+    empty if it takes more than one target.
     """
 
     today: Expected | None = None
@@ -206,11 +206,11 @@ class ReplicaReport:
     crashed.
     """
     unreachable: bool = False
-    """True where nothing of the replica could be read because it did not answer, or was not
+    """True if nothing of the replica could be read because it did not answer, or was not
     vLLM.
     """
     trials: Trials | None = None
-    """None where no trial was asked for, or none of the next steps is one that the twin can try."""
+    """None if no trial was asked for, or none of the next steps is one that the twin can try."""
 
 
 @dataclass(frozen=True, slots=True)

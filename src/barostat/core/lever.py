@@ -37,7 +37,7 @@ class NotApplicable:
     lever: str
     because: Prose
     classic: bool = False
-    """True where common advice names this lever for this case: then the reason is worth showing."""
+    """True if common advice names this lever for this case: then the reason is worth showing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class ServiceLevel:
-    """Latency that must hold."""
+    """Promised latencies (SLO), in seconds; None: not promised."""
 
     ttft_p99_seconds: float | None = None
     itl_p99_seconds: float | None = None
@@ -124,7 +124,7 @@ class RemedyLimits:
 
 @dataclass(frozen=True, slots=True)
 class LimitsSpec:
-    """The limits themselves."""
+    """The `spec` of a limits file."""
 
     target_ref: TargetRef | None = None
     model: str | None = None

@@ -59,7 +59,7 @@ class Scale:
     """Run that many replicas, or `more` than now where `replicas` is None.
 
     `of`: whether the workload's own number is set, or its autoscaler's maximum. `target`: the
-    workload; None where the engine does not run in Kubernetes, and `engine` is its address.
+    workload; None if the engine does not run in Kubernetes, and `engine` is its address.
     """
 
     replicas: int | None

@@ -40,7 +40,7 @@ class EngineVersion:
 
 @lru_cache(maxsize=512)
 def parse_version(text: str | None) -> EngineVersion | None:
-    """The version that the text starts with, or None where it names none (`main`, `2026-08`, an
+    """The version that the text starts with, or None if it names none (`main`, `2026-08`, an
     empty text).
 
     `0.9.x` reads as 0.9.0: the oldest of that minor.

@@ -2,7 +2,7 @@
 never in the way of a request.
 
 `reason`: why the gateway itself has answered no, or why an answer of an engine is not whole; empty
-where it is.
+if it is.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class AccessLog:
             os.close(before)
 
     def note(self, exchange: Asking, usage: Usage) -> None:
-        """The exchange has ended."""
+        """Queue the log line of a finished exchange; it is dropped if too many are queued."""
         if len(self._lines) >= _LINES_HELD:
             self.dropped += 1
             return

@@ -190,7 +190,7 @@ class ClientConnection(ClientSide):
     # -- the parser
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Parser callback: a request begins."""
         self.head = RequestHead()
         if self.state != "head":
             self.head_bytes = 0
@@ -398,7 +398,7 @@ class ClientConnection(ClientSide):
             self.current.drain()
 
     def cut_off(self) -> None:
-        """The gateway ends now."""
+        """Abort the current exchange and close the connection, at shutdown."""
         if self.current is not None:
             self.current.cut_off()
         self.cut()

@@ -52,4 +52,4 @@ class ClientSide(ABC):
 
     @abstractmethod
     def cut_off(self) -> None:
-        """The gateway ends now."""
+        """Abort the current exchange, at shutdown."""

@@ -45,9 +45,6 @@ streams more often.
 """
 
 
-_EXACT: CountedAs = "exact"
-
-
 def _is_owed(one: Asking, shape: Shape) -> bool:
     """True if the request has no token yet and waits for the engine's core, not for media to be
     fetched or a tool to run.
@@ -158,10 +155,11 @@ class Desk:
         """
         now = self.clock()
         engines = self.engines_of(shape)
-        if exact_tokens is not None:
-            tokens, counted = exact_tokens, _EXACT
-        else:
+        counted: CountedAs = "exact"
+        if exact_tokens is None:
             tokens, counted = self._estimated_input(exchange, shape, engines)
+        else:
+            tokens = exact_tokens
         request = AskedRequest(
             at=exchange.asked_at or now,
             input_tokens=tokens,
@@ -205,8 +203,8 @@ class Desk:
     def _estimated_input(
         self, exchange: Asking, shape: Shape, engines: EnginesOfModel
     ) -> tuple[int, CountedAs]:
-        """Return the input's tokens without an engine's count, and how reliable they are: an input
-        that may exceed a limit is `estimate` if it is surely below it, else `bound`.
+        """Return the input's tokens without an engine's count, and how they were obtained: `exact`
+        if no limit is near, `estimate` if the input is surely below the limit, else `bound`.
         """
         counts = engines.counts
         bound = shape.bound = counts.bound(shape)
@@ -218,7 +216,7 @@ class Desk:
         )
         each = counts.each(shape, bound)
         if limit is None:
-            return tokens, _EXACT
+            return tokens, "exact"
         if each > limit and is_plain(exchange.body):
             shape.plain = True
             bound = shape.bound = counts.bound(shape)
@@ -229,7 +227,7 @@ class Desk:
             if counts.is_surely_below(limit, shape, exchange.body, self.draw):
                 return tokens, "estimate"
             return max(bound, max(each, limit + 1) * shape.prompts), "bound"
-        return tokens, _EXACT
+        return tokens, "exact"
 
     def longest_taken(self, shape: Shape) -> int | None:
         """Truncation length, in tokens, common to all engines that serve the model; None if no

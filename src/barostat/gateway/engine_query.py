@@ -51,7 +51,7 @@ class EngineQuery:
         )
 
     async def asked(self, within_s: float) -> tuple[int, bytes] | None:
-        """The answer, None where none came in time."""
+        """The answer, None if none came in time."""
         self.replica.carry(self)
         try:
             async with asyncio.timeout(within_s):
@@ -65,7 +65,7 @@ class EngineQuery:
                 self.upstream = None
 
     def connected(self, upstream: UpstreamConnection) -> None:
-        """The question is sent."""
+        """Send the query over the new connection."""
         self.waits_for_connection = False
         self.upstream = upstream
         replica = self.replica
@@ -73,17 +73,17 @@ class EngineQuery:
         upstream.send(self, head, self.body)
 
     def not_connected(self) -> None:
-        """Nobody takes the connection."""
+        """Fail: the engine refused the connection."""
         self.waits_for_connection = False
         self.refused = True
         self._tell(None)
 
     def head_came(self, framing: Framing) -> None:
-        """The answer begins."""
+        """Store the framing of the response."""
         self.framing = framing
 
     def passed_on(self, data: bytes) -> None:
-        """A part of it."""
+        """Store a part of the response; leave if it is too large."""
         self.pieces.append(data)
         self.size += len(data)
         if self.size > MAX_ANSWER_BYTES and self.upstream is not None:
@@ -92,7 +92,7 @@ class EngineQuery:
             self._tell(None)
 
     def complete(self) -> None:
-        """It is whole."""
+        """Parse and deliver the complete response."""
         self.upstream = None
         framing = self.framing
         assert framing is not None

@@ -158,7 +158,7 @@ class Exchange(Asking):
             self._do(self.machine.placed())
 
     def follow(self, decision: Decision) -> None:
-        """The desk has decided."""
+        """Carry out the desk's decision."""
         machine = self.machine
         if isinstance(decision, Admitted):
             self.reservation = decision.reservation
@@ -243,7 +243,7 @@ class Exchange(Asking):
             self._do(commands)
 
     def complete(self) -> None:
-        """The answer is whole."""
+        """Finish after a complete response."""
         self._do(self.machine.completed())
 
     def engine_closed(self, *, unanswered: bool) -> None:
@@ -275,7 +275,7 @@ class Exchange(Asking):
         self._do(self.machine.forgotten())
 
     def drain(self) -> None:
-        """The gateway ends."""
+        """End the exchange, at shutdown."""
         self._do(self.machine.drained(self.gateway.rounds.now))
 
     def cut_off(self) -> None:

@@ -167,7 +167,7 @@ class ExchangeMachine:
             self.state = "deciding"
 
     def answered_here(self, answer: Refuse | Page) -> Commands:
-        """The gateway answers itself."""
+        """Settle with a response of the gateway itself."""
         if self.state == "settled":
             return _NOTHING
         self.state = "settled"
@@ -224,7 +224,7 @@ class ExchangeMachine:
         return commands
 
     def connected(self, now: float, max_stream_s: float | None) -> Commands:
-        """There is a connection. `max_stream_s`: None where the stream may last."""
+        """There is a connection. `max_stream_s`: None if the stream may last."""
         if self.state != "connecting":
             return _NOTHING
         self.state = "sent"
@@ -258,7 +258,7 @@ class ExchangeMachine:
         return _END_STREAM if self.state == "ending" else _NOTHING
 
     def completed(self) -> Commands:
-        """The answer is whole."""
+        """Settle after a complete response from the engine."""
         if self.state == "settled":
             return _NOTHING
         self.state = "settled"

@@ -66,7 +66,7 @@ class Histogram:
             fresh.clear()
 
     def lines(self, name: str) -> Iterable[str]:
-        """Its samples."""
+        """Yield its samples in Prometheus text format."""
         self.fold()
         below = 0
         for bound, count in zip(
@@ -104,7 +104,7 @@ class Metrics:
             histogram.fold()
 
     def count(self, name: str, by: int = 1, /, **labels: str) -> None:
-        """A counter goes up."""
+        """Increment a counter."""
         key = (name, tuple(labels.items()))
         self.counters[key] = self.counters.get(key, 0) + by
 

@@ -147,7 +147,7 @@ class Replica:
         self.idle.append(connection)
 
     def lost(self, connection: UpstreamConnection) -> None:
-        """The connection is closed."""
+        """Forget a closed idle connection."""
         if connection.exchange is None and connection in self.idle:
             self.idle.remove(connection)
 

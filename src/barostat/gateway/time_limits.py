@@ -71,6 +71,6 @@ class Rounds:
         self._timer = loop.call_later(TICK_S, again)
 
     def stop(self) -> None:
-        """No more ticks."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()

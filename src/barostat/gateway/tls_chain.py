@@ -94,7 +94,7 @@ def chain_of(settings: GatewaySettings) -> TlsChain | None:
 
 
 def trusting(settings: GatewaySettings) -> ssl.SSLContext | None:
-    """What connections to https engines are made with, None where there can be none. Errors:
+    """What connections to https engines are made with, None if there can be none. Errors:
     InputError.
     """
     if not any(address.secure for address in settings.upstreams) and settings.follow is None:

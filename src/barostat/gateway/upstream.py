@@ -34,13 +34,13 @@ class Carried(Protocol):
         """The engine takes no connection."""
 
     def head_came(self, framing: Framing) -> None:
-        """The answer has begun."""
+        """Called with the framing when the head of the response has arrived."""
 
     def passed_on(self, data: bytes) -> None:
         """A part of the answer, its head the first."""
 
     def complete(self) -> None:
-        """The answer is whole."""
+        """Called when the response is complete."""
 
     def engine_closed(self, *, unanswered: bool) -> None:
         """The connection is gone. `unanswered`: it was a kept one, and not a byte came back on
@@ -63,7 +63,7 @@ class ConnectionPool(Protocol):
         """The connection waits for the next exchange."""
 
     def lost(self, connection: UpstreamConnection) -> None:
-        """The connection is closed."""
+        """Called when a connection was closed."""
 
 
 class UpstreamConnection:
@@ -195,7 +195,7 @@ class UpstreamConnection:
         """A request is kept whole until it is sent: nothing is to be held back."""
 
     def resume_writing(self) -> None:
-        """As above."""
+        """Transport callback: the engine reads again."""
 
     def leave(self) -> None:
         """The exchange needs nothing more of it: the engine notices that nobody listens, and stops

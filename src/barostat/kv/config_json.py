@@ -94,17 +94,17 @@ class ConfigJson:
         return bool(found) if isinstance(found, bool | int) else default
 
     def string(self, name: str, default: str = "") -> str:
-        """The field as text."""
+        """Return a text field of config.json; `default` if it is absent or not text."""
         found = self._find(name)
         return found if isinstance(found, str) else default
 
     def listed(self, name: str) -> list[object]:
-        """The field as a list; empty where it is missing or is none."""
+        """The field as a list; empty if it is missing or is none."""
         found = self._find(name)
         return list(found) if isinstance(found, list | tuple) else []
 
     def mapping(self, name: str) -> Mapping[str, object]:
-        """The field as a mapping; empty where it is missing or is none."""
+        """The field as a mapping; empty if it is missing or is none."""
         found = self._find(name)
         return found if isinstance(found, dict) else {}
 

@@ -109,7 +109,7 @@ class Deployment:
 
     @property
     def logs_tokens_of_requests(self) -> bool:
-        """True where the logged KV cache size is concurrency times length: since 0.20.1 (its 91st
+        """True if the logged KV cache size is concurrency times length: since 0.20.1 (its 91st
         development build, not the 16th).
         """
         build = re.search(r"dev(\d+)", self.version.text)

@@ -177,7 +177,7 @@ def _is_single(target: Architecture) -> bool:
 
 
 def _depth(target: Architecture) -> int | None:
-    """How many modules the checkpoint predicts ahead with, None where it does not say."""
+    """How many modules the checkpoint predicts ahead with, None if it does not say."""
     if _is_single(target):
         return 1
     for fields in (target.text, target.config):

@@ -21,7 +21,7 @@ class Estimate:
 
     @property
     def is_exact(self) -> bool:
-        """True where nothing is left open."""
+        """True if nothing is left open."""
         return self.low == self.value == self.high
 
 

@@ -49,7 +49,7 @@ class Group:
 
     @property
     def block_tokens(self) -> int:
-        """Tokens a block covers."""
+        """Tokens per block."""
         return self.layers[0][1].block_tokens
 
     def on(self, names: frozenset[str]) -> Group | None:
@@ -85,7 +85,7 @@ def group_layers(layers: list[Named], flags: Deployment) -> list[Group]:
 
 def _all_as_full(layers: list[Named], flags: Deployment) -> list[Named] | None:
     """Latents beside windows of another shape (a drafter's, say), the windows kept as full
-    attention; None where that does not help.
+    attention; None if that does not help.
 
     Source: vLLM 0.32.0, _try_get_full_allocation_fallback_groups.
     """

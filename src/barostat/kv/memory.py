@@ -247,7 +247,7 @@ def sampler_copies(flags: Deployment, constants: MemoryModel) -> float:
 
 
 def _sorts_logits(flags: Deployment) -> bool:
-    """True where the sampler sorts its logits: without FlashInfer and before there was a kernel of
+    """True if the sampler sorts its logits: without FlashInfer and before there was a kernel of
     its own.
 
     FlashInfer came with the engine in 0.10 and was off by default from 0.11.1; the kernel came in

@@ -42,7 +42,7 @@ class Layout:
 
     @property
     def is_packed(self) -> bool:
-        """True where layers with pages of different sizes share a block (DeepSeek V4)."""
+        """True if layers with pages of different sizes share a block (DeepSeek V4)."""
         return any(spec.role == "compressor" for group in self.groups for spec in group.kinds)
 
     @property

@@ -43,7 +43,7 @@ def detail_of(window: Window, *names: str) -> str:
 
 
 def achieved_running(window: Window) -> float | None:
-    """How many requests really run at once: the mean over the readings in which any did; None where
+    """How many requests really run at once: the mean over the readings in which any did; None if
     that was not measured.
     """
     found = window.fresh("running_requests")
@@ -72,7 +72,7 @@ def request_tokens_p90(window: Window) -> float | None:
 
 def running_target(window: Window) -> tuple[int, str] | None:
     """How many requests should run at once so that thrash ends, and the numbers it came from; None
-    where there is nothing to cut.
+    if there is nothing to cut.
 
     25 to 50 % below what really runs; within that, what the pool holds of requests at their 90th
     percentile, where both are known.
@@ -96,7 +96,7 @@ def running_target(window: Window) -> tuple[int, str] | None:
 
 
 def setting(window: Window, name: str) -> ConfigValue | None:
-    """A setting of the engine, or None where nothing tells it."""
+    """A setting of the engine, or None if nothing tells it."""
     return window.config.get(name)
 
 
@@ -107,7 +107,7 @@ def given(window: Window, name: str) -> bool:
 
 
 def short_of_the_pool(situation: Situation) -> bool:
-    """True where a start ran out of memory after the pool's size was logged: the weights are in,
+    """True if a start ran out of memory after the pool's size was logged: the weights are in,
     the pool or what comes after is not.
     """
     logged = situation.window.config.get("available_kv_cache_memory_gib")
@@ -175,7 +175,7 @@ _SPREAD = (
 
 
 def cards_in_pod(window: Window) -> int | None:
-    """Cards that the engine's pod needs: its parallel sizes multiplied; None where they are not
+    """Cards that the engine's pod needs: its parallel sizes multiplied; None if they are not
     known, or the workers may be in several.
     """
     sizes = [window.config.get(name) for name in ("tensor_parallel_size", "pipeline_parallel_size")]
@@ -207,7 +207,7 @@ def number_in(pattern: str, text: str) -> float | None:
 
 
 def pod_words(window: Window) -> str:
-    """The replica's pod as a kubectl command takes it; empty where the replica is not known to be a
+    """The replica's pod as a kubectl command takes it; empty if the replica is not known to be a
     pod.
     """
     namespace, _, name = window.pod.rpartition("/")
@@ -215,7 +215,7 @@ def pod_words(window: Window) -> str:
 
 
 def reference_of_pod(window: Window) -> ObjectReference | None:
-    """The replica's pod; None where the replica is not known to be one."""
+    """The replica's pod; None if the replica is not known to be one."""
     namespace, _, name = window.pod.rpartition("/")
     return ObjectReference("pod", name, namespace) if name else None
 

@@ -29,7 +29,7 @@ MOST = 16_384
 
 
 def _chunked_prefill_is_off(window: Window) -> bool:
-    """True where a prompt is computed in one step: it was switched off, or this version has it off
+    """True if a prompt is computed in one step: it was switched off, or this version has it off
     by default.
     """
     found = window.config.get("enable_chunked_prefill")

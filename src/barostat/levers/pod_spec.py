@@ -168,7 +168,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
 
 
 def _beneath_the_image(words: str, window: Window) -> Proposal | None:
-    """What the node's driver, or the runtime that hands out its cards, is in need of; None where
+    """What the node's driver, or the runtime that hands out its cards, is in need of; None if
     the words are about neither.
     """
     node = bool(window.pod)

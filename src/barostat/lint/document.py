@@ -73,7 +73,7 @@ class Node:
     repeated: list[Node] = field(default_factory=list)
 
     def get(self, *route: str | int) -> Node | None:
-        """The value there, or None where the route ends before; a null is None too."""
+        """The value there, or None if the route ends before; a null is None too."""
         node: Node | None = self
         for step in route:
             if node is None:
@@ -99,7 +99,7 @@ class Node:
         return [item for item in self.list_at(*route) if item.kind == "map"]
 
     def number(self, *route: str | int) -> float | None:
-        """The scalar there as a number, or None where it is none."""
+        """The scalar there as a number, or None if it is none."""
         try:
             value = float(self.word(*route).replace("_", "") or "x")
         except ValueError:
@@ -107,7 +107,7 @@ class Node:
         return value if -1e18 < value < 1e18 else None
 
     def is_true(self, *route: str | int) -> bool:
-        """True where the scalar there says so."""
+        """True if the scalar there says so."""
         return self.word(*route).lower() in ("true", "yes", "on")
 
     @property

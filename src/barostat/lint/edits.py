@@ -84,7 +84,7 @@ def split_item(scene: Scene, place: Place, option: str) -> tuple[Edit, ...]:
     """An item `- --flag value` becomes two, each on its line; one within brackets becomes
     `--flag=value`.
 
-    None where more than one value is in it: another argument, or words that a shell would have put
+    None if more than one value is in it: another argument, or words that a shell would have put
     together.
     """
     text = scene.text_of(place.file)

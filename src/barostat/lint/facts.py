@@ -92,7 +92,7 @@ class Probe:
 @dataclass(frozen=True, slots=True)
 class Mount:
     """A volume in the engine's container. `source`: claim, emptyDir, hostPath, configMap, ...;
-    empty where nothing says what it is. `name`: the claim's, as the volume names it. `size_bytes`:
+    empty if nothing says what it is. `name`: the claim's, as the volume names it. `size_bytes`:
     an emptyDir's limit.
     """
 
@@ -270,7 +270,7 @@ class Engine:
         return name in self.arguments
 
     def is_on(self, name: str) -> bool | None:
-        """The switch as given, or None where it is not."""
+        """The switch as given, or None if it is not."""
         found = self.arguments.get(name)
         return found.value if found is not None and isinstance(found.value, bool) else None
 
@@ -292,7 +292,7 @@ class Engine:
 @dataclass(frozen=True, slots=True)
 class Service:
     """A Service, an Ingress, an InferencePool or a published port. `opens`: how it is reached from
-    outside, empty where it is not.
+    outside, empty if it is not.
 
     `scraped`: its annotations ask for a scrape. `labels`, `ports` (names): by these a
     ServiceMonitor finds it. `variables`: containers get variables of it (it has an address of its
@@ -389,7 +389,7 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class LoadTest:
     """A certificate of `barostat validate`. `digest`: of the limits (`limits_digest`); `at`: ISO
-    8601; empty where it does not say.
+    8601; empty if it does not say.
     """
 
     place: Place

@@ -73,7 +73,7 @@ def metrics_in(expression: str) -> list[str]:
 
 
 def compared(expression: str) -> Compared | None:
-    """What the whole expression is compared with, None where that is no number."""
+    """What the whole expression is compared with, None if that is no number."""
     text = re.sub(r"#[^\n]*", " ", expression).strip()
     match = _COMPARED.search(text)
     return (
@@ -98,12 +98,12 @@ def known_names() -> dict[str, str]:
 
 
 def era_of(metric: str) -> Era | None:
-    """From when to when the metric exists, None where it has no end on record."""
+    """From when to when the metric exists, None if it has no end on record."""
     return next((era for era in NAME_ERAS if era.what == base_name(metric)), None)
 
 
 def absent_in(metric: str, version: EngineVersion) -> str:
-    """Why that version does not show the metric, empty where it does or nothing is known."""
+    """Why that version does not show the metric, empty if it does or nothing is known."""
     era = era_of(metric)
     if era is None:
         return ""

@@ -30,7 +30,7 @@ class Carried(Protocol):
         """A part of the answer."""
 
     def complete(self, now: float) -> None:
-        """The answer is whole."""
+        """Called when the response is complete."""
 
     def failed(self, why: str, now: float) -> None:
         """Record a missing or broken-off response."""
@@ -85,7 +85,7 @@ class Connections:
         self._all.discard(one)
 
     def give_back(self, one: Connection) -> None:
-        """It may carry another."""
+        """Return a connection to the idle ones."""
         self._idle.append(one)
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class Connection(asyncio.Protocol):
         self.owner.joined(self)
 
     def begin(self, exchange: Carried) -> None:
-        """The request is written."""
+        """Send a request."""
         self.exchange, self.has_head = exchange, False
         self.transport.write(exchange.request)
 
@@ -139,7 +139,7 @@ class Connection(asyncio.Protocol):
             self._fail("no HTTP answer")
 
     def on_headers_complete(self) -> None:
-        """The head is whole."""
+        """Parser callback: pass the status on."""
         status = self.parser.get_status_code()
         if status >= 200 and self.exchange is not None:
             self.has_head = True
@@ -170,7 +170,7 @@ class Connection(asyncio.Protocol):
             exchange.failed(why, time.perf_counter())
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        """The server has closed."""
+        """Transport callback: the server closed the connection."""
         self.owner.lost(self)
         exchange, self.exchange = self.exchange, None
         if exchange is None:

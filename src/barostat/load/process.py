@@ -42,7 +42,7 @@ def understood(target: Target) -> Target:
 def carried_out(
     target: Target, traffic: Traffic, bounds: RunBounds, progress: Progress | None = None
 ) -> Collected:
-    """The run."""
+    """Run the load against the target and return its measurements."""
     prompts = Prompts(secrets.randbits(_SALT_BITS), target.counted)
     gc.collect()
     gc.freeze()

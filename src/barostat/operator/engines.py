@@ -169,7 +169,7 @@ class Engine:
         return name_of(self.pod)
 
     def due(self) -> bool:
-        """True where its newest page, or that none came, may be harm. Ask once after each look."""
+        """True if its newest page, or that none came, may be harm. Ask once after each look."""
         failed = bool(self.scraper.failed) and (
             not self.scraper.scrapes or self.scraper.failed[-1][0] > self.scraper.scrapes[-1].at
         )
@@ -201,12 +201,12 @@ class Engine:
             self.looks.append(PoolLook(scrapes[-1].at, usage, glance.get(RUNNING)))
 
     def readable(self, now: float) -> bool:
-        """True where it can be judged: rates take two pages; one that fails takes none."""
+        """True if it can be judged: rates take two pages; one that fails takes none."""
         enough = len(self.scraper.scrapes) > 1 or bool(self.scraper.failed)
         return enough and not self.starting(now)
 
     def starting(self, now: float) -> bool:
-        """True where it has never answered and may be loading its model."""
+        """True if it has never answered and may be loading its model."""
         if self.scraper.scrapes or _restarted(self.pod):
             return False
         born = instant(self.pod, "metadata", "creationTimestamp")
@@ -443,7 +443,7 @@ class Engines:
         return [engine for engine in self.engines.values() if engine.key == key]
 
     def recording(self, key: Key) -> Recording | None:
-        """What was kept of the workload's engines; None where none has been read yet."""
+        """What was kept of the workload's engines; None if none has been read yet."""
         now = self.clock.now()
         own = [engine for engine in self.of(key) if engine.readable(now)]
         if not own:
@@ -456,7 +456,7 @@ class Engines:
         )
 
     async def deep_recording(self, key: Key) -> Recording | None:
-        """The same with logs, events, nodes and rollouts; None where they did not come in time."""
+        """The same with logs, events, nodes and rollouts; None if they did not come in time."""
         now = self.clock.now()
         own = [engine for engine in self.of(key) if engine.readable(now)]
         kind = kind_named(key.kind)

@@ -86,7 +86,7 @@ class Usual:
 
 
 def worse(before: Glance, after: Glance, usual: Usual) -> bool:
-    """True where something between two pages may be harm: a queue, a preemption, a full pool, no
+    """True if something between two pages may be harm: a queue, a preemption, a full pool, no
     progress, a restart, or slower answers.
     """
     rose = [usual.rose(names, before, after) for names in (ITL, TTFT)]

@@ -278,7 +278,7 @@ class Healing:
         return f"its successor was not Ready within {READY_S / 60:.0f} min"
 
     async def _whole(self, key: Key, campaign: Campaign, gone: str) -> bool:
-        """True where the pod of that uid is gone and every pod that is asked for is Ready."""
+        """True if the pod of that uid is gone and every pod that is asked for is Ready."""
         seen = campaign.last_seen
         if seen is None:
             return False

@@ -117,7 +117,7 @@ class IncidentPlan:
 
     @property
     def is_tried(self) -> bool:
-        """True where the twin was asked, or cannot be."""
+        """True if the twin was asked, or cannot be."""
         return bool(self.effect or self.not_tried)
 
     def with_trial_of(self, other: IncidentPlan | None) -> IncidentPlan:

@@ -42,7 +42,7 @@ class IncidentObjects:
     """What the cluster should hold. `leads`: asked before every write. `writes`, `failures`:
     counted for the metrics.
 
-    `trouble`: why the last write failed; empty where it did not.
+    `trouble`: why the last write failed; empty if it did not.
     """
 
     cluster: Cluster
@@ -62,7 +62,7 @@ class IncidentObjects:
     _checked_at: float = float("-inf")
 
     async def read(self) -> tuple[PressureIncident, ...] | None:
-        """The incidents that the cluster holds; None where they cannot be read."""
+        """The incidents that the cluster holds; None if they cannot be read."""
         try:
             found = await self.cluster.list(PRESSURE_INCIDENTS, self.namespace)
         except (InputError, OutsideError) as error:
@@ -189,7 +189,7 @@ class IncidentObjects:
         return True
 
     async def _emit(self, event: Emit) -> bool:
-        """One Event of each workload and reason, with a count and the newest message. True where it needs no other try."""
+        """One Event of each workload and reason, with a count and the newest message. True if it needs no other try."""
         target = event.target
         told = clean(event.message)[:1000]
         digest = hashlib.sha256(f"{target.uid}{event.reason}".encode()).hexdigest()[:10]
@@ -241,5 +241,5 @@ class IncidentObjects:
 
 
 def limits_place(item: Mapping[str, Any]) -> tuple[str, str]:
-    """Namespace and name."""
+    """Return namespace and name of a ServingLimits object."""
     return text(item, "metadata", "namespace"), name_of(item)

@@ -66,7 +66,7 @@ class Lease:
         return time.monotonic() - self._renewed_at < RENEW_WITHIN_S and layout_of.has_layout()
 
     def has_layout(self) -> bool:
-        """True where the lease, read lately, has the number of shards that this process has, and
+        """True if the lease, read lately, has the number of shards that this process has, and
         nobody can act by another one any more.
         """
         now = time.monotonic()
@@ -108,7 +108,7 @@ class Lease:
         await self.cluster.replace(LEASES, self.name, body, self.namespace, within_s=2.0)
 
     async def _attempt(self, began: float) -> str:
-        """Empty where it is ours now, else why not."""
+        """Empty if it is ours now, else why not."""
         found = await self.cluster.get(LEASES, self.name, self.namespace, within_s=4.0)
         if isinstance(found, RequestFailed):
             if found.kind != "not-found":

@@ -54,7 +54,7 @@ class Listening:
         return int(self._server.sockets[0].getsockname()[1]) if self._server else 0
 
     async def stop(self) -> None:
-        """Nothing listens any more."""
+        """Stop listening."""
         if self._server is not None:
             self._server.close()
 
@@ -151,7 +151,7 @@ class Listening:
 
 
 def is_loopback(host: str) -> bool:
-    """True where only this machine can reach it."""
+    """True if only this machine can reach it."""
     return host in ("localhost", "::1") or host.startswith("127.")
 
 

@@ -121,7 +121,7 @@ class Operator:
     _examining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def turn(self) -> None:
-        """One round."""
+        """Run one round: scrape, judge, act; only stand by without the lease."""
         began = time.monotonic()
         if not self.lease.leads:
             await self._stand_by()
@@ -472,7 +472,7 @@ class Operator:
     # --- for its own page
 
     def metrics(self) -> Metrics:
-        """Its own metrics now."""
+        """Return the operator's own metrics."""
         return Metrics(
             leading=float(self.lease.leads),
             engines=len(self.engines.engines),

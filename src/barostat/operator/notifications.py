@@ -31,7 +31,7 @@ WITHIN_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where messages go. `secret`: empty where they are not signed."""
+    """Where messages go. `secret`: empty if they are not signed."""
 
     form: Form
     url: str = field(repr=False)
@@ -107,7 +107,7 @@ class Notifications:
 
 
 def signature(secret: str, at: int, body: bytes) -> str:
-    """The header's value."""
+    """Return the signature header of a notification: HMAC-SHA256 over time and body."""
     made = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
     return f"t={at},v1={made}"
 

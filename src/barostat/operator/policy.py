@@ -44,7 +44,7 @@ class QuietHours:
     day_or_weekday: bool = False
 
     def covers(self, at: float) -> bool:
-        """True where the instant is within the hours."""
+        """True if the instant is within the hours."""
         minute = datetime.fromtimestamp(at, UTC).replace(second=0, microsecond=0)
         for _ in range(self.for_s // 60):
             if self._starts(minute):
@@ -113,7 +113,7 @@ class Policy:
     """How far the operator may go with one workload.
 
     `disabled`: it is neither reported nor healed. `problem`: a setting that could not be read; the
-    workload is then only observed. `max_replicas`: None where no limit is set.
+    workload is then only observed. `max_replicas`: None if no limit is set.
     """
 
     autonomy: Autonomy = "observe"

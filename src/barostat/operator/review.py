@@ -39,13 +39,13 @@ class ReviewedIncident:
 
     @property
     def would_help(self) -> bool:
-        """True where the twin forecasts that the proposed change helps."""
+        """True if the twin forecasts that the proposed change helps."""
         plan = self.incident.status.plan
         return plan is not None and plan.effect in HELPS
 
     @property
     def is_tried(self) -> bool:
-        """True where the twin tried the proposed change."""
+        """True if the twin tried the proposed change."""
         plan = self.incident.status.plan
         return plan is not None and bool(plan.effect)
 

@@ -63,7 +63,7 @@ class Schedule:
         self._wanted.pop(key, None)
 
     def keep_only(self, present: Collection[Key]) -> None:
-        """Forget all others."""
+        """Forget all workloads that are not present."""
         for held in (self._judged_at, self._wanted, self._first_seen):
             for gone in held.keys() - set(present):
                 del held[gone]

@@ -50,7 +50,7 @@ GONE_S = 300.0
 
 
 class Key(NamedTuple):
-    """A workload."""
+    """Identity of a workload."""
 
     namespace: str
     kind: str
@@ -75,7 +75,7 @@ class Harm:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Harm that comes if the trend goes on. `in_s`: None where no time can be said."""
+    """Harm that comes if the trend goes on. `in_s`: None if no time can be said."""
 
     kind: str
     sentence: str
@@ -129,14 +129,14 @@ class RemedyEnded:
     why: str
     plan: IncidentPlan | None = None
     changed: bool = False
-    """True where it counts against the change budget."""
+    """True if it counts against the change budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """All that was seen since the last step. `leads`: this operator holds the lease.
 
-    `kept`: incidents that the cluster holds, read when the lease was taken; None where they were
+    `kept`: incidents that the cluster holds, read when the lease was taken; None if they were
     not read. `switched_off`: the switch for all is off: nothing is healed. `clock_set_s`: how far
     the machine's clock was set since this operator started; `now` goes on evenly.
     """
@@ -446,7 +446,7 @@ def _updated(incident: PressureIncident, harm: Harm, now: float) -> PressureInci
 
 
 def wants_trial(incident: PressureIncident | None) -> bool:
-    """True where the plan of an open incident has not been tried on the twin. One that is carried
+    """True if the plan of an open incident has not been tried on the twin. One that is carried
     out is measured instead.
     """
     if incident is None or incident.ended or incident.status.plan is None:
@@ -595,13 +595,13 @@ def _without_remedy(
 
 
 def _is_remedied(incident: PressureIncident) -> bool:
-    """True where a remedy was verified and none after it did not help."""
+    """True if a remedy was verified and none after it did not help."""
     found = incident.condition("Remedied")
     return found is not None and found.status == "True"
 
 
 def _unfinished(incident: PressureIncident) -> bool:
-    """True where a remedy was under way when its operator went."""
+    """True if a remedy was under way when its operator went."""
     return incident.status.phase == "Healing"
 
 
@@ -613,7 +613,7 @@ def _against(
     past: list[tuple[Key, PressureIncident]],
     now: float,
 ) -> tuple[str, str] | None:
-    """Why nothing is healed now, as reason and message; None where nothing forbids it."""
+    """Why nothing is healed now, as reason and message; None if nothing forbids it."""
     if seen.switched_off:
         return "SwitchedOff", "The switch for all workloads is off."
     if look.can_act:

@@ -40,7 +40,7 @@ _HIGHEST = {
 
 
 def harm_of(examined: Examination, *, was_tried: bool = False) -> Harm | None:
-    """The harm that the examination shows; None where nobody is harmed, or it cannot be told.
+    """The harm that the examination shows; None if nobody is harmed, or it cannot be told.
     `was_tried`: the examination is one of `tried`.
 
     A healthy engine whose pool will be full is not harmed yet: that is a prediction.
@@ -69,7 +69,7 @@ def verdict_of(examined: Examination) -> str:
 
 
 def judged(examined: Examination) -> bool:
-    """True where something could be concluded of at least one replica."""
+    """True if something could be concluded of at least one replica."""
     return any(
         one.diagnosis.cause != "unknown" or one.diagnosis.severity == "critical"
         for one in examined.report.replicas

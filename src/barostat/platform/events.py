@@ -31,7 +31,7 @@ _OOM_VICTIM = re.compile(r"Killed process \d+ \(([^)]*)\)|victim process: ([^,\s
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to an object. Units: unix seconds; None where no time is told.
+    """Something that happened to an object. Units: unix seconds; None if no time is told.
     `times`: how often it was seen.
     """
 

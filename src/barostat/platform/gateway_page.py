@@ -243,7 +243,7 @@ def _quantile(
     ends: Iterable[tuple[GatewayPage, GatewayPage]], name: str, share: float
 ) -> float | None:
     """The upper bound of the bucket that holds the quantile, of what was counted in the time; None
-    where nothing was.
+    if nothing was.
     """
     below: dict[float, float] = {}
     for one, later in ends:

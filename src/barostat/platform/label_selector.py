@@ -27,7 +27,7 @@ def as_query(selector: Object) -> str:
 
 
 def selects(selector: Object, labels: Mapping[str, Any]) -> bool:
-    """True where an object with those labels is selected; a selector that asks for nothing selects
+    """True if an object with those labels is selected; a selector that asks for nothing selects
     everything.
     """
     return all(

@@ -33,7 +33,7 @@ class Mounted:
 
 
 def config_map_of(pod: Object, container: str, path: str) -> Mounted | None:
-    """The ConfigMap and the key that the file is, or None where it comes from elsewhere. `pod`: a
+    """The ConfigMap and the key that the file is, or None if it comes from elsewhere. `pod`: a
     pod, or a pod template.
     """
     file = PurePosixPath(path)
@@ -85,7 +85,7 @@ def _covers(mount: PurePosixPath, file: PurePosixPath) -> bool:
 
 
 def script_of(pod: Object, container: str) -> Mounted | None:
-    """The key of a ConfigMap that the container runs; None where it starts anything else. `pod`: a
+    """The key of a ConfigMap that the container runs; None if it starts anything else. `pod`: a
     pod, or a pod template.
     """
     run = _run(command_words(container_named(pod, container)))
@@ -95,7 +95,7 @@ def script_of(pod: Object, container: str) -> Mounted | None:
 def script_command(
     pod: Object, container: str, config_maps: Mapping[str, Object]
 ) -> list[str] | None:
-    """The script with its arguments as `sh -c TEXT FILE ARGUMENTS`; None where none is run that is
+    """The script with its arguments as `sh -c TEXT FILE ARGUMENTS`; None if none is run that is
     among `config_maps` (by name).
     """
     held = script_of(pod, container)

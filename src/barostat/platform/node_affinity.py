@@ -16,7 +16,7 @@ _SHOWN = 80
 
 
 def against_affinity(template: Object, node: Object) -> str:
-    """Why the node is none of those that the template's node affinity asks for; empty where it is,
+    """Why the node is none of those that the template's node affinity asks for; empty if it is,
     or nothing is asked.
     """
     terms = objects(template, *_REQUIRED, "nodeSelectorTerms")

@@ -71,7 +71,7 @@ def _is_gpu_event(event: Event, node: str, at: float) -> bool:
 
 
 def _say_nothing_of_the_card(codes: Iterable[int]) -> bool:
-    """True where Xid codes are named and each is a program's fault or can be either."""
+    """True if Xid codes are named and each is a program's fault or can be either."""
     kinds = {xid(code).kind for code in codes}
     return bool(kinds) and kinds <= {"application", "unclear"}
 

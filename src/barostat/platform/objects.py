@@ -129,7 +129,7 @@ def shape_problem(kind: str, document: Any) -> str:
 
 
 def name_of(item: Object) -> str:
-    """metadata.name."""
+    """Return metadata.name."""
     return text(item, "metadata", "name")
 
 

@@ -186,7 +186,7 @@ def _not_ready_detail(pod: Object, ready: Object) -> str:
 
 
 def _starting_since(pod: Object, engine: Object, ready: Object) -> float | None:
-    """Since when the container has been on its way to its first Ready; None where it is not (it was
+    """Since when the container has been on its way to its first Ready; None if it is not (it was
     Ready before, or it crashed).
     """
     running = mapping(engine, "state", "running")

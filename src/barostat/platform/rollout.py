@@ -31,10 +31,10 @@ _REVISION = "deployment.kubernetes.io/revision"
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """The rollout that made a pod what it is. `changes` is empty where nothing is known to have
+    """The rollout that made a pod what it is. `changes` is empty if nothing is known to have
     changed (a restart, a first revision).
 
-    Units: `age_s` seconds before the judgement. `previous_*` are empty where no older revision is
+    Units: `age_s` seconds before the judgement. `previous_*` are empty if no older revision is
     kept.
     """
 
@@ -66,7 +66,7 @@ class Rollout:
 
 
 def last_rollout(documents: Mapping[str, Any], pod: str, at: float) -> Rollout | None:
-    """The rollout that the pod (or its workload, where the pod is not known) runs, or None where no
+    """The rollout that the pod (or its workload, where the pod is not known) runs, or None if no
     ReplicaSet tells.
     """
     found = find_pod(documents, pod)

@@ -36,7 +36,7 @@ _ALONE = ("ReplicaSet", "Pod")
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """An object that owns a pod. `document` is empty where only its name is known; `replica_set` is
+    """An object that owns a pod. `document` is empty if only its name is known; `replica_set` is
     the pod's own, where there is one.
     """
 
@@ -71,7 +71,7 @@ def workload_of(documents: Mapping[str, Any], pod: Object | None) -> Workload | 
 
 
 def workload_reference(documents: Mapping[str, Any], pod: Object | None) -> ObjectReference | None:
-    """The pod's workload as kubectl names it, by its owners or else by the pod's name; None where
+    """The pod's workload as kubectl names it, by its owners or else by the pod's name; None if
     neither tells.
     """
     found = workload_of(documents, pod)
@@ -95,7 +95,7 @@ def workload_by_pod_name(name: str, namespace: str) -> ObjectReference | None:
 
 
 def belongs_to(documents: Mapping[str, Any], pod: Object, kind: WorkloadKind, name: str) -> bool:
-    """True where that object owns the pod, directly or through others."""
+    """True if that object owns the pod, directly or through others."""
     return any(
         (found.kind, found.name) == (kind.api.kind, name) for found in _owners(documents, pod)
     )
@@ -218,7 +218,7 @@ def ready_replicas(workload: Workload | None) -> int | None:
 
 
 def signals(documents: Mapping[str, Any], workload: Workload | None, at: float) -> list[Signal]:
-    """replicas_wanted, replicas_ready and pods_unschedulable."""
+    """Return the signals replicas_wanted, replicas_ready and pods_unschedulable."""
     made: list[Signal] = []
     kind = kind_named(workload.kind) if workload is not None else None
     if workload is not None and workload.document is not None and kind is not None:

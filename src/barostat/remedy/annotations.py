@@ -68,10 +68,10 @@ def written_patch(incident: str, digest: str) -> str:
 
 
 def is_patch_of(written: str, incident: str) -> bool:
-    """True where that incident wrote the template."""
+    """True if that incident wrote the template."""
     return written.startswith(f"{incident}#")
 
 
 def is_patch_to(written: str, digest: str) -> bool:
-    """True where the template of that digest is one that we wrote, whichever incident it was."""
+    """True if the template of that digest is one that we wrote, whichever incident it was."""
     return written.endswith(f"#{digest}")

@@ -85,7 +85,7 @@ def lasting(now: Estimate, former_error: float | None, reach: float) -> float:
 
 
 def longer_s(span_s: float, distance: float, reach: float, stays: float = 0.0) -> float | None:
-    """For how much longer to look until that distance would be clear; None where that cannot be
+    """For how much longer to look until that distance would be clear; None if that cannot be
     foreseen.
 
     Errors go by the root of time, but for what `stays` of the reach.

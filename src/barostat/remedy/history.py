@@ -11,7 +11,7 @@ from barostat.remedy.step import TERMINAL
 
 
 def is_open(state: State) -> bool:
-    """True where something is begun, or handed over, and not brought to an end."""
+    """True if something is begun, or handed over, and not brought to an end."""
     return state.phase not in TERMINAL or state.phase == "HandedOff"
 
 

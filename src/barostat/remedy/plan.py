@@ -82,7 +82,7 @@ class PausedOwner:
 
 
 def takes_back(owner_kind: str, change: ConfigChange) -> bool:
-    """True where such an owner, left to itself, would undo that very change: an autoscaler the
+    """True if such an owner, left to itself, would undo that very change: an autoscaler the
     number of replicas, others all the rest.
     """
     return (owner_kind in SCALING) is (change.kind == "replicas")
@@ -242,19 +242,19 @@ class RemedyPlan:
 
     @property
     def proved_first(self) -> bool:
-        """True where one unit proves the change under load before another one gets it."""
+        """True if one unit proves the change under load before another one gets it."""
         return self.strategy != "rolling" and not (
             self.strategy == "canary" and self.canary == "dark"
         )
 
     @property
     def at_edge(self) -> bool:
-        """True where no replica is touched."""
+        """True if no replica is touched."""
         return self.strategy in ("edge-only", "edge-live")
 
     @property
     def lasts(self) -> bool:
-        """True where the change stays in force once the incident is over."""
+        """True if the change stays in force once the incident is over."""
         return self.strategy != "edge-live"
 
     @property
@@ -275,7 +275,7 @@ class RemedyPlan:
 
     @property
     def asked_for(self) -> bool:
-        """True where a person named the change: the diagnosis did not propose it."""
+        """True if a person named the change: the diagnosis did not propose it."""
         return self.because.startswith(ASKED_FOR)
 
     @property

@@ -70,9 +70,9 @@ class Check:
     needs: tuple[str, ...]
     judge: Callable[[Facts, RemedyPlan], Verdict]
     edge: bool = False
-    """True where it matters for a change at the edge too, which touches no replica."""
+    """True if it matters for a change at the edge too, which touches no replica."""
     live: bool = False
-    """True where it matters for gateways that hold a limit live, and for nothing else."""
+    """True if it matters for gateways that hold a limit live, and for nothing else."""
 
 
 def _verdict(holds: bool, yes: str, no: str) -> Verdict:

@@ -153,7 +153,7 @@ class Approved:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """A person said no."""
+    """Event: a person rejected the plan."""
 
     at: float
 
@@ -177,7 +177,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time has passed."""
+    """Event: time has passed."""
 
     at: float
 

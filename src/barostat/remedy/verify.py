@@ -230,7 +230,7 @@ class _Case:
         self.sure = Sureness(ERROR_RATE / max(1, compared), expectation.sustained_s)
 
     def judged(self) -> Judged:
-        """The verdict."""
+        """Return the verdict: better, worse or inconclusive, with reasons."""
         expectation, former = self.expectation, self.before.figures
         beside = unmeasured(expectation, former)
         kept: list[str] = []
@@ -441,7 +441,7 @@ class _Case:
     def _demand_fell(self) -> str:
         """Why the end of the harm is not the change's doing: fewer requests are there, and the
         engine does no more than others that have the harm (no more than before, where a queue is
-        what should end). Empty where it may be.
+        what should end). Empty if it may be.
         """
         if self.expectation.any_load:
             return (

@@ -38,7 +38,7 @@ class HalvesCompared:
 
 
 def change(signal: Signal) -> HalvesCompared | None:
-    """How the signal moved within the window, or None where there are too few readings to say."""
+    """How the signal moved within the window, or None if there are too few readings to say."""
     values = signal.values
     if len(values) < READINGS_TO_COMPARE or signal.span_s <= 0:
         return None

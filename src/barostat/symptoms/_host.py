@@ -33,7 +33,7 @@ LIGHT_STEP_RATIO = 0.5
 
 def engine_has_slack(window: Window) -> bool | None:
     """True if the engine core waits for work, False if it is busy with a queue of its own, None
-    where neither is measured.
+    if neither is measured.
     """
     core, worker, waiting = (
         window.fresh("engine_core_cpu_cores"),
@@ -86,7 +86,7 @@ def kept_from_engine(window: Window) -> tuple[float, float] | None:
 
 
 def server_confidence(window: Window, api: Signal, slack: bool | None) -> float | None:
-    """How sure it is that the API server's process is the limit; None where it is not saturated."""
+    """How sure it is that the API server's process is the limit; None if it is not saturated."""
     held = holding(together(api), lambda cores: cores >= NEARLY_FULL_CORE)
     if not held.holds:
         busy = holding(together(api), lambda cores: cores >= SHARED_CORE)

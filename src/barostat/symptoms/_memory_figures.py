@@ -30,7 +30,7 @@ _KERNEL = re.compile(
 
 
 def memory_figures(text: str) -> str:
-    """What the line says in figures, as a sentence part; empty where it holds none.
+    """What the line says in figures, as a sentence part; empty if it holds none.
 
     Source: PyTorch CUDACachingAllocator (both wordings), ray's memory monitor, the kernel's OOM
     killer.

@@ -77,7 +77,7 @@ def ceiling(window: Window, *, light_steps: bool | None = None) -> Ceiling:
 
 def need_ratio(window: Window) -> float | None:
     """The share of the pool that the usual prompt takes at admission, less what the prefix cache
-    spares it; None where it is not known.
+    spares it; None if it is not known.
 
     Source: vLLM 0.19 on, KVCacheManager.allocate_slots: the whole known sequence has to fit.
     """

@@ -99,7 +99,7 @@ def _counted(window: Window) -> tuple[float, Signal, bool] | None:
 
 
 def preemptions(window: Window) -> Preemptions | None:
-    """The preemptions of the window, or None where nothing counted them."""
+    """The preemptions of the window, or None if nothing counted them."""
     rate = window.fresh("preemptions_per_s")
     counted = _counted(window)
     span_s = _span_s(window)

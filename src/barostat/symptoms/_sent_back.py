@@ -92,7 +92,7 @@ def _finished_between(window: Window, since: float, until: float) -> float:
 
 
 def sent_back(window: Window) -> SentBack | None:
-    """Requests that wait again after they had run, or None where none were seen."""
+    """Requests that wait again after they had run, or None if none were seen."""
     estimated = window.fresh("preempted_waiting_requests")
     if estimated is not None:
         held = holding(together(estimated), lambda count: count >= 1)

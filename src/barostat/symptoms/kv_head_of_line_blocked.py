@@ -43,7 +43,7 @@ anybody is being admitted.
 
 
 def _budget_is_free(window: Window) -> bool | None:
-    """True if steps have tokens to spare, False if they are full, None where it cannot be told."""
+    """True if steps have tokens to spare, False if they are full, None if it cannot be told."""
     light = steps_are_light(window)
     if light is not None:
         return light

@@ -43,7 +43,7 @@ KILLED = (137.0, -9.0)
 
 
 def _another(window: Window, kill: Signal) -> str:
-    """Why what the kernel killed is not this engine, or empty where it may be."""
+    """Why what the kernel killed is not this engine, or empty if it may be."""
     if others := other_victims(kill.detail):
         return f"and what it killed is no process of an engine: {quote(', '.join(others), 60)}"
     answers, restarts = window.fresh("scrape_ok"), window.fresh("pod_restarts")

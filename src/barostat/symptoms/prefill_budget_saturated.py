@@ -175,7 +175,7 @@ def judge(window: Window) -> Verdict:
 
 def _whole_prompt_tokens(window: Window) -> float | None:
     """Return the tokens of a long prompt (95th percentile) where prompts have to fit into one step,
-    None where they are computed in chunks.
+    None if they are computed in chunks.
     """
     chunked, long = (
         window.config.get("enable_chunked_prefill"),

@@ -62,7 +62,7 @@ def judge(window: Window) -> Verdict:
 
 
 def prompt_not_counted(window: Window) -> bool:
-    """True where a request runs that gets no token from any step while no prompt is counted: its
+    """True if a request runs that gets no token from any step while no prompt is counted: its
     own is, when it is over.
 
     A step of a pipeline has what runs of one of its stages.

@@ -90,7 +90,7 @@ def _of_kind(setting: Setting, value: ConfigScalar) -> ConfigScalar:
 
 
 def _value(setting: Setting, found: ConfigValue | None) -> ConfigScalar | None:
-    """The value as the twin's field takes it; None where it is not stated or of another kind."""
+    """The value as the twin's field takes it; None if it is not stated or of another kind."""
     value = None if found is None else found.value
     if setting.kind == "bool" or isinstance(value, bool):
         return value if setting.kind == "bool" and isinstance(value, bool) else None

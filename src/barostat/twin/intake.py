@@ -79,7 +79,7 @@ class Intake:
         )
         self._limited = any(limit is not None for limit in limits)
         self.next_ns = timed[0][0] if timed else None
-        """When the next row arrives; None where none will unless another ends."""
+        """When the next row arrives; None if none will unless another ends."""
         self.rejections: list[Rejection] = []
         self.clamped = 0
         self.unfinished = 0

@@ -251,7 +251,7 @@ def _non_negative(rows: list[list[float]], targets: list[float]) -> list[float]:
 
 
 def _solved(system: list[list[float]]) -> list[float] | None:
-    """The solution of symmetric equations, each with its right side last; None where they do not
+    """The solution of symmetric equations, each with its right side last; None if they do not
     tell the unknowns apart.
     """
     size = len(system)

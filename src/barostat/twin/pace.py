@@ -44,7 +44,7 @@ class EverySteps:
     each_ns: int
 
     def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int, pairs: int = 0) -> int:
-        """Always the same."""
+        """Return the fixed duration of a step, in ns."""
         del prefill_tokens, decodes, kv_tokens, pairs
         return self.each_ns
 
@@ -54,5 +54,5 @@ class EverySteps:
 
     @property
     def empty_ns(self) -> int:
-        """As long as any."""
+        """Duration of an empty step, in ns: as any other."""
         return self.each_ns

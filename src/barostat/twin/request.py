@@ -18,9 +18,9 @@ class Row(NamedTuple):
     Units: `arrival_s` in seconds from the start of the run; tokens. `id_tokens`: tokens that one of
     `hash_ids` stands for. `after_id`: the request whose end this one waits for (a client's next, a
     session's next turn): it arrives `arrival_s` after that end, and not at all where that would be
-    later than `latest_s`. `output_limit`: the max_tokens that it states, None where that is not
+    later than `latest_s`. `output_limit`: the max_tokens that it states, None if that is not
     known. `adapter`: the LoRA adapter that it asks for, None for the base model. `rank`: the
-    data-parallel rank that a router before the engine asks for, None where the engine chooses.
+    data-parallel rank that a router before the engine asks for, None if the engine chooses.
     `remote`: the part of the request that another engine does (do_remote_prefill: its KV is
     fetched, do_remote_decode: its KV is held until it was fetched).
     """
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 class State(IntEnum):
-    """Where a request is."""
+    """Scheduling state of a request."""
 
     WAITING = 0
     RUNNING = 1

@@ -76,7 +76,7 @@ class Behaviour:
 
     @classmethod
     def of(cls, version: EngineVersion) -> Behaviour:
-        """How that version decides."""
+        """Return the scheduler behaviour of a vLLM version."""
 
         def has(name: str) -> bool:
             return behaves(name, version) is True
@@ -240,7 +240,7 @@ class Settings:
 
 
 def would_not_start(settings: Settings) -> str:
-    """Why an engine would not start with such a pool, in a clause; empty where it would."""
+    """Why an engine would not start with such a pool, in a clause; empty if it would."""
     if settings.fits(settings.max_model_len):
         return ""
     return (

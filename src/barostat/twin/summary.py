@@ -221,7 +221,7 @@ class _Summed:
             self.most = held
 
     def bin(self, usable_blocks: int) -> Bin:
-        """The means."""
+        """Return the means over the bin."""
         length = self.length_ns
         return Bin(
             self.at_ns / NS,

@@ -36,7 +36,7 @@ class Head:
 
 
 def usage(prompt_tokens: int, completion_tokens: int) -> dict[str, Any]:
-    """The count of tokens."""
+    """Return the `usage` object of a response."""
     return {
         "prompt_tokens": prompt_tokens,
         "total_tokens": prompt_tokens + completion_tokens,

@@ -531,7 +531,7 @@ class App:
         sequences: list[Running],
         first: int,
     ) -> bool:
-        """Every so many of the choices are sent, one after another; True where the engine died
+        """Every so many of the choices are sent, one after another; True if the engine died
         before their end.
         """
         for index in range(first, len(sequences), _STREAMS):
@@ -556,7 +556,7 @@ class App:
     async def _stream_one(
         self, exchange: Exchange, asked: GenerationRequest, head: Head, index: int, one: Running
     ) -> bool:
-        """All pieces of one choice are sent; True where the engine died before its end."""
+        """All pieces of one choice are sent; True if the engine died before its end."""
         sent = 0
         while True:
             new, reason = await one.arrived()

@@ -182,7 +182,7 @@ class Exchange:
         )
 
     async def refuse(self, refusal: Refusal) -> None:
-        """The refusal is sent."""
+        """Send an error response."""
         await self.answer_json(refusal.status, refusal.body())
 
     async def begin_events(self) -> None:
@@ -198,7 +198,7 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": body, "more_body": True})
 
     async def end_events(self) -> None:
-        """The stream is over."""
+        """End the event stream."""
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -26,7 +26,7 @@ asyncio.selector_events._SelectorTransport.max_size.
 
 
 class Connection(HttpToolsProtocol):
-    """One client's connection."""
+    """A client connection with limits on time and size."""
 
     _ending: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
@@ -80,7 +80,7 @@ class Connection(HttpToolsProtocol):
         self._unread = self.loop.call_later(UNREAD_S, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """Transport callback: the client reads again."""
         super().resume_writing()
         if self._unread is not None:
             self._unread.cancel()

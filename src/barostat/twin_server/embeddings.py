@@ -215,7 +215,7 @@ def _removed(body: dict[str, Any]) -> Refusal | None:
 
 
 def _refused_choice(body: dict[str, Any]) -> Refusal | None:
-    """Return why a field that takes one of a few words is refused; None where none is."""
+    """Return why a field that takes one of a few words is refused; None if none is."""
     for name, choices in (
         ("encoding_format", _ENCODINGS),
         ("embed_dtype", _DTYPES),

@@ -95,12 +95,12 @@ class Running:
 
     @property
     def prompt(self) -> list[int]:
-        """Its token ids."""
+        """Token ids of the prompt."""
         return self.group.prompt
 
     @property
     def prompt_tokens(self) -> int:
-        """How many these are."""
+        """Number of tokens in the prompt."""
         return len(self.group.prompt)
 
     async def arrived(self) -> tuple[list[int], str | None]:

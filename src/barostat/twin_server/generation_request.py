@@ -94,7 +94,7 @@ class Reader:
         return read_object(body)
 
     def model_refusal(self, body: dict[str, Any]) -> Refusal | None:
-        """Why that model is not served here; None where it is."""
+        """Why that model is not served here; None if it is."""
         name = body.get("model")
         if name is None or name in self.serving.names:
             return None
@@ -190,7 +190,7 @@ class Reader:
         return "".join(parts) + "<|assistant|>"
 
     def too_long(self, text: str, *, at_least: int = 0) -> Refusal | None:
-        """Why a text of more characters than any context's tokens have is not looked at; None where
+        """Why a text of more characters than any context's tokens have is not looked at; None if
         it is. `at_least` are allowed.
         """
         length = self.serving.settings.max_model_len

@@ -51,7 +51,7 @@ class Serving:
     embedding_size: int = 1024
     """Numbers of a vector: the model's hidden size."""
     refused: str = ""
-    """Why this engine would not start, as it says it; empty where it starts."""
+    """Why this engine would not start, as it says it; empty if it starts."""
 
     @property
     def name(self) -> str:

@@ -47,7 +47,7 @@ class Telemetry:
         self.statistics.iteration(stats)
 
     def page(self) -> str:
-        """The metrics page."""
+        """Return the /metrics page."""
         engine = self.metrics.metrics if self._serving.log_stats else []
         return page([*_interpreter(), *_process(), *engine, *self.http.metrics])
 

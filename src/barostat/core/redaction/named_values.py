@@ -144,7 +144,7 @@ def without_named(text: str) -> str:
 
 
 def value_at(text: str, start: int) -> list[tuple[int, int, str]]:
-    """Return (start, end, replacement) of the secret that begins here; empty where it is none."""
+    """Return (start, end, replacement) of the secret that begins here; empty if it is none."""
     return _value(text, start, Telling.SECRET)
 
 
@@ -160,7 +160,7 @@ _WORD_BEFORE = re.compile(r"([A-Za-z]{1,20}) \Z")
 def _values(
     text: str, begin: int, end: int, name: str, level: Telling
 ) -> list[tuple[int, int, str]]:
-    """Return (start, end, replacement) of what the name's value is; empty where it has none."""
+    """Return (start, end, replacement) of what the name's value is; empty if it has none."""
     flag = text[begin - 1 : begin] == "-" and (begin < 2 or not text[begin - 2].isalnum())
     if text[end : end + 1] in (" ", "\t") and text.startswith("- ", end + 1):
         return []
@@ -284,7 +284,7 @@ def _random_fields(text: str, start: int, *, hashes: bool) -> list[tuple[int, in
 
 def _to_end_of_header(text: str, begin: int, start: int) -> list[tuple[int, int, str]] | None:
     """Return the value of a header to the end of its line, or to the quote that encloses both;
-    None where it is a quoted or bracketed value of its own.
+    None if it is a quoted or bracketed value of its own.
     """
     if _OPEN_QUOTE.match(text, start) or text[start : start + 1] in "[{(":
         return None

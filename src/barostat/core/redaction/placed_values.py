@@ -273,7 +273,7 @@ def without_encoded(text: str, redact: Callable[[str], str]) -> str:
 
 
 def _decoded(blob: str) -> str | None:
-    """Return the text that these letters stand for; None where it is no text."""
+    """Return the text that these letters stand for; None if it is no text."""
     if _EVEN_HEX.fullmatch(blob):
         made = bytes.fromhex(blob)
     elif blob.islower() or blob.isupper():

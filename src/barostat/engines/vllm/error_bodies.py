@@ -23,7 +23,7 @@ class Refusal:
     param: str | None = None
 
     def body(self) -> dict[str, object]:
-        """The JSON body."""
+        """Return vLLM's JSON error body."""
         return {
             "error": {
                 "message": self.message,
@@ -125,7 +125,7 @@ def text_too_long(max_model_len: int, characters: int, most_characters: int) -> 
 def output_too_long(
     version: EngineVersion, max_model_len: int, prompt_tokens: int, output_tokens: int
 ) -> Refusal | None:
-    """400 where prompt and max_tokens together exceed the context; None where the version cuts
+    """400 where prompt and max_tokens together exceed the context; None if the version cuts
     max_tokens instead (0.32.0).
     """
     if version.at_least("0.32.0"):

@@ -53,7 +53,7 @@ def headers_of(message: HttpHeaders) -> dict[str, bytes]:
 
 
 def allowed_endpoints(message: ProcessingRequest) -> frozenset[str] | None:
-    """The endpoints that the gateway in front allows for this request, None where it says
+    """The endpoints that the gateway in front allows for this request, None if it says
     nothing.
     """
     hint = message.metadata_context.filter_metadata.get(SUBSET_METADATA)

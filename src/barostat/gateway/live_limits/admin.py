@@ -36,7 +36,7 @@ _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class AdminDoor:
-    """What answers on that port. `token`: empty where nobody may write."""
+    """What answers on that port. `token`: empty if nobody may write."""
 
     def __init__(self, gateway: Gateway, limits: LimitsInForce, token: str) -> None:
         self._gateway = gateway
@@ -136,17 +136,17 @@ class AdminConnection(asyncio.Protocol):
         self._late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody asks."""
+        """Accept the connection; it is closed after a time limit."""
         self._transport = transport  # type: ignore[assignment]
         self._late = asyncio.get_running_loop().call_later(_WITHIN_S, transport.close)
 
     def connection_lost(self, _: Exception | None) -> None:
-        """It is over."""
+        """Cancel the time limit."""
         if self._late is not None:
             self._late.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of the request."""
+        """Parse request bytes, up to a size limit."""
         self._bytes += len(data)
         if self._bytes > _MOST_BYTES:
             self._say(answer(413, "body-too-large", "The request is too large.", close=True))
@@ -161,7 +161,7 @@ class AdminConnection(asyncio.Protocol):
         self._target += url
 
     def on_header(self, name: bytes, value: bytes | None) -> None:
-        """One field."""
+        """Parser callback: a header field."""
         match name.lower():
             case b"authorization":
                 self._token = self._token or bearer(value or b"")

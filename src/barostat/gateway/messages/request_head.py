@@ -111,11 +111,11 @@ class RequestHead:
 
     @property
     def fields(self) -> int:
-        """How many there are."""
+        """Number of header fields."""
         return self.understood + len(self.lines) // 4
 
     def wrong(self) -> tuple[int, str, str] | None:
-        """Why this head is refused: status, reason and sentence; None where it may pass."""
+        """Why this head is refused: status, reason and sentence; None if it may pass."""
         if self.lengths and self.encodings:
             return 400, "bad-request", "Both Content-Length and Transfer-Encoding are given."
         if self.lengths > 1 or self.length < 0:

@@ -36,7 +36,7 @@ class Pairs(NamedTuple):
 
 
 def score_pairs(document: dict[str, Any]) -> Pairs | None:
-    """Return the pairs of this body, None where it has none, or two forms of them at once: engines
+    """Return the pairs of this body, None if it has none, or two forms of them at once: engines
     differ in which they take.
     """
     forms = [form for form in _FORMS if all(document.get(name) is not None for name in form)]

@@ -19,7 +19,7 @@ _DATA = re.compile(rb"^data:[ \t]*(\{.*\})[ \t]*\r?$", re.M)
 def final_events(
     route: Route, first: bytes, last: bytes, sequences: int, produced_tokens: int
 ) -> bytes:
-    """The events that end this stream, empty where there is no proper end of it (nothing was sent,
+    """The events that end this stream, empty if there is no proper end of it (nothing was sent,
     or a route that has none).
 
     `first`, `last`: bytes of the stream's beginning and of what came last, whole events at their

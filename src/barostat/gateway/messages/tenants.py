@@ -44,7 +44,7 @@ class KeyTable:
 
 
 def bearer(value: bytes) -> bytes:
-    """The key in an Authorization header, empty where it is of another kind."""
+    """The key in an Authorization header, empty if it is of another kind."""
     return value[7:].strip() if value[:7].lower() == b"bearer " else b""
 
 

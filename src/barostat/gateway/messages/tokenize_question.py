@@ -4,7 +4,7 @@ template, same tools, same parameters.
 chat          /tokenize with all that the template sees: documents and reasoning effort go into `chat_template_kwargs`, as in a chat
 batch         /tokenize, once for each conversation
 completions   /tokenize, once for each prompt of text; one of ids is as long as it is
-responses     /tokenize with the chat that the engine makes of the items; None where a part of it is stored in the engine
+responses     /tokenize with the chat that the engine makes of the items; None if a part of it is stored in the engine
 score, audio  None: engines count neither pairs nor sounds
 messages      /v1/messages/count_tokens with what of the body counts; where an engine has no such path, /tokenize with simple messages
 
@@ -60,7 +60,7 @@ class TokenizeQuestions(NamedTuple):
 
 
 def questions_of(shape: Shape, body: bytes) -> TokenizeQuestions | None:
-    """What the engine is asked for this request; None where it has no form for it."""
+    """What the engine is asked for this request; None if it has no form for it."""
     if shape.route == "score" or shape.route == "audio":
         return None
     document = orjson.loads(body)
@@ -176,7 +176,7 @@ def _of_responses(document: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _turn(item: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the chat message that an item becomes, None where it has no form. What belongs to the
+    """Return the chat message that an item becomes, None if it has no form. What belongs to the
     assistant's message `before` is put into that one.
     """
     kind = item.get("type")
@@ -217,7 +217,7 @@ def _turn(item: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]
 
 
 def _content(content: Any) -> str | list[dict[str, Any]] | None:
-    """Text, or parts as a chat has them; None where a chat has none."""
+    """Text, or parts as a chat has them; None if a chat has none."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list) or not content:
@@ -234,7 +234,7 @@ def _first_text(parts: Any) -> str:
 
 
 def _part(part: Any) -> dict[str, Any] | None:
-    """A part of an item, as a chat has it; None where a chat has none."""
+    """A part of an item, as a chat has it; None if a chat has none."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind in ("input_text", "output_text", "text"):
         return {"type": "text", "text": part.get("text")}

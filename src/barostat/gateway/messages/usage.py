@@ -17,7 +17,7 @@ _COUNT = re.compile(rb'"(p|i|c|o)(?:rompt|nput|ompletion|utput)_tokens"[ \t]*:[ 
 
 
 class Usage(NamedTuple):
-    """Tokens as the engine counted them; None where the answer does not say."""
+    """Tokens as the engine counted them; None if the answer does not say."""
 
     input_tokens: int | None
     output_tokens: int | None

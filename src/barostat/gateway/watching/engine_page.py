@@ -118,7 +118,7 @@ def read_page(page: bytes) -> EnginePage | None:
 
 
 def pool_in(page: bytes, longest_tokens: int | None) -> Pool | None:
-    """The KV pool of all engines behind the page together, None where it does not say, or they have
+    """The KV pool of all engines behind the page together, None if it does not say, or they have
     none (models without attention).
     """
     exposition = read(page.decode("utf-8", "replace"))

@@ -300,7 +300,7 @@ class _Reader:
         return {**document, "items": kept} if isinstance(document, dict) else kept
 
     def recording(self) -> Recording:
-        """Everything taken, put together."""
+        """Combine the files read into a recording."""
         if not self.files:
             self.refuse_empty()
         for entry in self.written.replicas:

@@ -144,7 +144,7 @@ class _Directory:
         root.mkdir(mode=0o700)
 
     def add(self, name: str, content: Iterable[bytes]) -> None:
-        """The file is there."""
+        """Write a file into the folder."""
         target = self._root / name
         folder = self._root
         for part in Path(name).parts[:-1]:
@@ -179,7 +179,7 @@ class _Archive:
             self._tar.addfile(header, source)
 
     def close(self) -> None:
-        """The archive is complete."""
+        """Finish the archive."""
         self._tar.close()
         self._gzip.close()
         self._file.close()

@@ -252,7 +252,7 @@ def _container(name: str, lines: Sequence[str]) -> tuple[Found, Found]:
 
 
 def _state(kind: str, below: Sequence[str]) -> Found:
-    """`{"terminated": {"reason": ..., "exitCode": ...}}`, empty where there was none."""
+    """`{"terminated": {"reason": ..., "exitCode": ...}}`, empty if there was none."""
     if kind not in ("Waiting", "Running", "Terminated"):
         return {}
     told: Found = {}

@@ -258,7 +258,7 @@ class _Reader:
         return str(node.value)
 
     def number(self, node: yaml.Node) -> float:
-        """A finite number."""
+        """Read a finite number."""
         try:
             value = float(self.text(node))
         except ValueError:
@@ -277,7 +277,7 @@ class _Reader:
         return value
 
     def truth(self, node: yaml.Node) -> bool:
-        """true or false."""
+        """Read `true` or `false`."""
         text = self.text(node).lower()
         if text not in ("true", "false"):
             raise self.error(node, f"{self.text(node)!r} is neither true nor false")

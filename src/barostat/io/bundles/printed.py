@@ -58,7 +58,7 @@ _OF_NVIDIA = (
 
 
 def printed(head: str, name: str) -> Printed:
-    """What a file's beginning says that it is; empty where it may be a log or anything else.
+    """What a file's beginning says that it is; empty if it may be a log or anything else.
 
     Errors: InputError for a table of `kubectl get`, which has too little in it.
     """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def stamp(path: Path) -> tuple[int, int, int] | None:
-    """The file's time, size and number, None where it is not there (a mounted one is, for a moment,
+    """The file's time, size and number, None if it is not there (a mounted one is, for a moment,
     not).
     """
     try:

@@ -237,7 +237,7 @@ def _plain(value: Any) -> Any:
 
 
 def render(limits: ServingLimits) -> str:
-    """The limits as YAML."""
+    """Return the limits as YAML."""
     return str(yaml.safe_dump(as_document(limits), sort_keys=False, allow_unicode=True, width=140))
 
 

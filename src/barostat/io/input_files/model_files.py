@@ -19,7 +19,7 @@ _LARGEST_CHECKPOINT_BYTES = 1 << 50
 
 @dataclass(frozen=True, slots=True)
 class FoundModel:
-    """A configuration. `weights_bytes`: of the whole checkpoint as its files say, None where there
+    """A configuration. `weights_bytes`: of the whole checkpoint as its files say, None if there
     are none. `source`: for a person.
     """
 

@@ -192,7 +192,7 @@ class _Times:
         return at_s
 
     def check(self) -> bool:
-        """True where no row had a time.
+        """True if no row had a time.
 
         Errors: InputError naming the first row that has none where others have one, or a number
         where others have dates.

@@ -71,7 +71,7 @@ def composed(text: str, source: str) -> yaml.Node | None:
 
 
 def place(source: str, mark: yaml.Mark | None) -> str:
-    """`limits.yaml:9:5`."""
+    """Return a place in a file: `limits.yaml:9:5`."""
     return f"{source}:{mark.line + 1}:{mark.column + 1}" if mark is not None else source
 
 

@@ -64,7 +64,7 @@ def process(pid: int, proc: Path = Path("/proc")) -> Process | None:
 
 
 def command_line(pid: int, proc: Path = Path("/proc")) -> tuple[str, ...]:
-    """The arguments that the process was started with; nothing where it has changed its title or
+    """The arguments that the process was started with; nothing if it has changed its title or
     cannot be read.
     """
     try:

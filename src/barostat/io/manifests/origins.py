@@ -107,7 +107,7 @@ def tag_of(values: Node, image: str, workload: str) -> Node | None:
 
 def in_template(text: str, way: Way) -> tuple[int, int, bool] | None:
     """Line and column in a template, and whether what stands there is the value or its own key;
-    None where nothing of it does.
+    None if nothing of it does.
 
     Of an item such as `--port={{ .Values.port }}` the line that gives the argument says it.
     """

@@ -81,7 +81,7 @@ class ActContext(TargetReader):
     async def merged(
         self, do: Do, resource: Resource, found: Object, patch: Mapping[str, Any]
     ) -> Object | None:
-        """The object with that merge patch and the act's key on it; None where it was no longer
+        """The object with that merge patch and the act's key on it; None if it was no longer
         what was read (read it again).
 
         Errors: Denied.
@@ -106,7 +106,7 @@ class ActContext(TargetReader):
         dry_run: bool = False,
     ) -> Object | None:
         """Home as it is in `new`, with the act's key and these marks (None: not that one); None
-        where home was no longer what was read.
+        if home was no longer what was read.
 
         Errors: Denied.
         """
@@ -127,7 +127,7 @@ class ActContext(TargetReader):
         return await self.written(write)
 
     async def written(self, write: Awaitable[Object | RequestFailed]) -> Object | None:
-        """What came of a write: the object; None where there is a conflict or nothing to write to:
+        """What came of a write: the object; None if there is a conflict or nothing to write to:
         read it again. Errors: Denied.
         """
         found = await settled(write, self.pace)
@@ -138,7 +138,7 @@ class ActContext(TargetReader):
         raise Denied(await no(found))
 
     async def deleted(self, do: Do, resource: Resource, found: Object) -> bool:
-        """The deletion of that very object, as it was read, is on its way; False where it is not
+        """The deletion of that very object, as it was read, is on its way; False if it is not
         that any more: read it again.
 
         Errors: Denied.

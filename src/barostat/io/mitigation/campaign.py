@@ -284,7 +284,7 @@ class Campaign:
     # --- carrying out
 
     async def carry_out(self, prepared: Prepared, ask: Ask | None) -> Ended:
-        """The end of it. `ask`: None where the answer is yes already, or the plan needs none."""
+        """The end of it. `ask`: None if the answer is yes already, or the plan needs none."""
         plan = prepared.plan
         approved = ask is None and plan.autonomy != "act"
         return await self._drive(

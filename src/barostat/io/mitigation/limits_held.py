@@ -76,7 +76,7 @@ async def limits_before(
 def limits_text(
     found: Mapping[str, tuple[str, str]], held: ServingLimits | None, plan: RemedyPlan
 ) -> str:
-    """The limits file with these numbers, each with its reason; what was held stays. Empty where
+    """The limits file with these numbers, each with its reason; what was held stays. Empty if
     there is no number for it.
     """
     known = {path: entry for path, entry in found.items() if path.removeprefix("spec.") in KNOWN}

@@ -380,7 +380,7 @@ async def _as_they_are(
 
 
 def _is_left(found: Any, pause: Any, before: Any) -> bool:
-    """True where anything of that pause is there that was not so before it."""
+    """True if anything of that pause is there that was not so before it."""
     if not isinstance(pause, Mapping):
         return bool(found == pause and before != pause)
     inner, former = (item if isinstance(item, Mapping) else {} for item in (found, before))
@@ -402,7 +402,7 @@ async def noted_by(cluster: Cluster, namespace: str, incident: str) -> list[Targ
 
 
 def _holds(found: Any, patch: Any) -> bool:
-    """True where that merge patch would change nothing."""
+    """True if that merge patch would change nothing."""
     if not isinstance(patch, Mapping):
         return bool(found == patch)
     inner = found if isinstance(found, Mapping) else {}

@@ -54,7 +54,7 @@ def of_home(ground: ActContext) -> PodRecorder:
 @dataclass(frozen=True, slots=True)
 class Activity:
     """Requests of a pod's engine at an instant. `under_way`: run or wait. `came`: up to now, also
-    those that have ended; None where the engine does not count them.
+    those that have ended; None if the engine does not count them.
     """
 
     under_way: float
@@ -62,7 +62,7 @@ class Activity:
 
 
 async def activity_of(ground: ActContext, pod: Object) -> Activity | None:
-    """The pod's requests by its own metrics, or None where it does not tell."""
+    """The pod's requests by its own metrics, or None if it does not tell."""
     door = PodRoute(ground.cluster, ground.namespace, name_of(pod), name_of(pod), endpoints(pod))
     try:
         answer = await door.ask("/metrics", within_s=ASK_S)
@@ -79,7 +79,7 @@ async def activity_of(ground: ActContext, pod: Object) -> Activity | None:
 
 
 async def requests_in(ground: ActContext, pod: Object) -> float | None:
-    """Requests that run or wait in the pod's engine, or None where it does not tell."""
+    """Requests that run or wait in the pod's engine, or None if it does not tell."""
     found = await activity_of(ground, pod)
     return found.under_way if found is not None else None
 
@@ -158,7 +158,7 @@ async def resolved(ground: ActContext, pod: Object) -> str | None:
 
 
 async def named(ground: ActContext, pod: Object) -> str:
-    """Why the pod does not serve, as a diagnosis names it; empty where it does not tell."""
+    """Why the pod does not serve, as a diagnosis names it; empty if it does not tell."""
     eye = watcher(ground, (name_of(pod),), Options(for_s=0.0))
     try:
         await eye.window()

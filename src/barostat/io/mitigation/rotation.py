@@ -49,7 +49,7 @@ async def _pod(ground: ActContext, ref: PodRef | None) -> Object | None:
 
 
 async def join(ground: ActContext, do: Do, act: JoinRotation) -> Done:
-    """JoinRotation. Errors: Denied."""
+    """Perform JoinRotation. Errors: Denied."""
     for _ in range(TRIES):
         home = await ground.checked_home(do)
         pod = await _pod(ground, do.pod)

@@ -33,7 +33,7 @@ from barostat.remedy.state import Do
 
 
 def spare_name(plan: RemedyPlan, index: int) -> str:
-    """The Deployment's name."""
+    """Return the name of a spare's Deployment."""
     return f"{plan.id}-s{index}"
 
 
@@ -76,7 +76,7 @@ async def spare_document(ground: ActContext, home: Object, index: int, key: str)
 
 
 async def create(ground: ActContext, do: Do, act: CreateSpare) -> Done:
-    """CreateSpare. Errors: Denied."""
+    """Perform CreateSpare. Errors: Denied."""
     for _ in range(TRIES):
         home = await ground.checked_home(do)
         found = await ground.got(DEPLOYMENTS, spare_name(ground.plan, act.index))
@@ -154,7 +154,7 @@ def _carries(pod: Object, labels: dict[str, str]) -> bool:
 
 
 async def _not_made(ground: ActContext, index: int) -> str:
-    """Why the spare's Deployment makes no pod; empty where nothing says so."""
+    """Why the spare's Deployment makes no pod; empty if nothing says so."""
     found = await ground.got(DEPLOYMENTS, spare_name(ground.plan, index))
     if found is None:
         return "the spare's Deployment is gone"

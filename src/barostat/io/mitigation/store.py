@@ -165,7 +165,7 @@ class Store:
         return sorted(of_it, key=lambda state: state.plan.made_at, reverse=True), odd
 
     async def phases(self, *, everywhere: bool = False) -> dict[str, str]:
-        """The phase of each incident by the latest Event about it; empty where Events cannot be
+        """The phase of each incident by the latest Event about it; empty if Events cannot be
         listed.
         """
         namespace = None if everywhere else self.namespace

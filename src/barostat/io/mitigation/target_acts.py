@@ -81,7 +81,7 @@ async def claim(ground: ActContext, do: Do) -> Done:
 
 
 async def _claim(ground: ActContext, do: Do, epoch: int) -> bool:
-    """True once home is claimed; False where the incident's last act is done already."""
+    """True once home is claimed; False if the incident's last act is done already."""
     plan = ground.plan
     for _ in range(TRIES):
         home = await ground.home()
@@ -182,7 +182,7 @@ async def marked(ground: ActContext, do: Do, pods: list[Object], cost: str | Non
     """The ReplicaSet deletes these first, whatever becomes of them meanwhile (`cost`: LEAST), or no
     more than others (None).
 
-    False where one was no longer what was read. Errors: Denied.
+    False if one was no longer what was read. Errors: Denied.
     """
     for pod in pods:
         is_first = annotation(pod, COST) == LEAST

@@ -141,7 +141,7 @@ class TargetReader:
         return digest(self.kind.source(home))
 
     def is_patched(self, home: Object) -> bool:
-        """True where home holds the plan's change already."""
+        """True if home holds the plan's change already."""
         return annotation(home, PATCHED) == written_patch(self.plan.id, self.digest(home))
 
     async def new_source(self, home: Object) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def annotation(item: Object, key: str) -> str:
 
 
 def controller(pod: Object) -> str:
-    """The uid of the pod's controller, empty where it has none."""
+    """The uid of the pod's controller, empty if it has none."""
     return next(
         (
             text(owner, "uid")
@@ -234,7 +234,7 @@ async def patient(
 
 
 def may_come(found: RequestFailed) -> bool:
-    """True where another try may go through."""
+    """True if another try may go through."""
     return found.may_pass or found.kind == "gone"
 
 

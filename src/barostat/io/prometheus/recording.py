@@ -182,7 +182,7 @@ class _Remembered:
 async def _replica(
     server: Prometheus, moment: Moment, replica: RememberedReplica
 ) -> _Remembered | None:
-    """One replica's scrapes, failures, pod and cards; None where nothing of it is in the window."""
+    """One replica's scrapes, failures, pod and cards; None if nothing of it is in the window."""
     mine = pairs(replica.labels) or moment.matchers
     target = pairs(replica.target) or mine
     series, ups = await asyncio.gather(
@@ -261,7 +261,7 @@ def _renamed_last(one: Series) -> list[tuple[str, str]]:
 
 
 async def _cards(server: Prometheus, moment: Moment, replica: RememberedReplica) -> str:
-    """The DCGM exporter's last word on the pod's cards, as its own text; empty where there is
+    """The DCGM exporter's last word on the pod's cards, as its own text; empty if there is
     none.
     """
     for pod_label, space_label in _POD_AND_SPACE:

@@ -253,7 +253,7 @@ _REQUEST_ID = re.compile(
 
 
 def _shape(line: str) -> str | None:
-    """Return the line with its numbers and its request's id made equal; None where a number may be
+    """Return the line with its numbers and its request's id made equal; None if a number may be
     a password.
     """
     if "@" in line or len(line) > _LONGEST_SHAPE:

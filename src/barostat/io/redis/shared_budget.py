@@ -186,7 +186,7 @@ class SharedBudget:
         await self._client.aclose()
 
     async def _call(self, script: Any, *arguments: int | str) -> Any:
-        """What the script says, None where Redis does not answer in time."""
+        """What the script says, None if Redis does not answer in time."""
         try:
             async with asyncio.timeout(self._within_s):
                 return await cast(

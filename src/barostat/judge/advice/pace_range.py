@@ -30,7 +30,7 @@ def by_pace(compared: Compared) -> list[Expected]:
 
 
 def lowest_and_highest(compared: Compared) -> tuple[Expected, Expected] | None:
-    """The lowest and highest value of every figure over all runs; None where only one pace was
+    """The lowest and highest value of every figure over all runs; None if only one pace was
     tried.
     """
     if len(compared.runs) == compared.central:
@@ -49,7 +49,7 @@ def lowest_and_highest(compared: Compared) -> tuple[Expected, Expected] | None:
 
 
 def is_open(today: Compared, then: Compared, *, restarts: bool) -> bool:
-    """True where it is better than today under one pace and worse under another."""
+    """True if it is better than today under one pace and worse under another."""
     values = [
         benefit(before, after) - price(restarts=restarts)
         for before, after in zip(by_pace(today), by_pace(then), strict=True)

@@ -337,7 +337,7 @@ def _bout(
 
 
 def _duration_s(bench: Bench, options: Sequence[Options], paces: int, work: int) -> float | None:
-    """How long each run is: as many stays as the work allows; None where that is too few to tell
+    """How long each run is: as many stays as the work allows; None if that is too few to tell
     anything.
     """
     runs = _VERSIONS + paces - 1

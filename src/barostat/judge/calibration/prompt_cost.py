@@ -31,7 +31,7 @@ _WEIGHT_RATIO = 0.1
 def split_by_work(
     engine: EngineScrapes, kv_tokens: float, budget_tokens: float | None
 ) -> tuple[StepSample, ...]:
-    """Steps that only decode, and steps with prompts by their size; nothing where the histograms do
+    """Steps that only decode, and steps with prompts by their size; nothing if the histograms do
     not tell them apart.
 
     That is: preemptions (their waits are in the gaps), prompts cut in chunks (they count as one

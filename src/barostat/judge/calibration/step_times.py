@@ -86,7 +86,7 @@ class Prompts:
 def fitted_step_times(
     engine: EngineScrapes, expected: LinearPace | None = None, budget_tokens: float | None = None
 ) -> FittedStepTimes | None:
-    """The engine's pace as its metrics show it; None where fewer than 2 pairs of scrapes show
+    """The engine's pace as its metrics show it; None if fewer than 2 pairs of scrapes show
     steps.
 
     `expected`: the pace from the card's figures; only the proportions of its parts are used.
@@ -163,7 +163,7 @@ def source_of(engine: EngineScrapes, samples: Sequence[StepSample]) -> str:
 def pace_of_log(
     log: LogDigest | None, index: str, settings: Settings, engine: EngineScrapes | None
 ) -> FittedStepTimes | None:
-    """The pace of the engine of that index as its step lines show it; None where the log has too
+    """The pace of the engine of that index as its step lines show it; None if the log has too
     few of them.
 
     `settings`: the engine's own; `engine`: its scrapes, for what clients wait on the way.
@@ -195,7 +195,7 @@ def pace_of_log(
 
 
 def _is_steady(loads: Sequence[float]) -> bool:
-    """True where hardly a stretch has half as much again as another; False for a load of
+    """True if hardly a stretch has half as much again as another; False for a load of
     nothing.
     """
     ordered, few = sorted(loads), len(loads) // 20

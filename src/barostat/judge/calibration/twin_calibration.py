@@ -266,7 +266,7 @@ def _way(
     turn: int,
     bounds: Sequence[float],
 ) -> _Way | None:
-    """What the twin says at that pace, with other dice each turn; None where hardly a request gets
+    """What the twin says at that pace, with other dice each turn; None if hardly a request gets
     its first token.
 
     `bounds`: those of the engine's own histogram, in seconds, the last one endless.

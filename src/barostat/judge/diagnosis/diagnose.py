@@ -98,7 +98,7 @@ def examine(recording: Recording) -> Examination:
 
 
 def _sick(reports: Iterable[ReplicaReport]) -> str:
-    """The replica that is worst off by itself, with its cause; empty where none is."""
+    """The replica that is worst off by itself, with its cause; empty if none is."""
     ill = [
         report
         for report in reports
@@ -301,7 +301,7 @@ def _ruled_out(
 def _not_ruled_out(
     judged: dict[CauseName, tuple[int, Judgement]], chosen: CauseName
 ) -> tuple[OtherCause, ...]:
-    """Kinds of load that come before the chosen one and that nothing clears; nothing where none is
+    """Kinds of load that come before the chosen one and that nothing clears; nothing if none is
     chosen, or all is well.
     """
     if chosen == "unknown" or chosen.startswith("healthy"):

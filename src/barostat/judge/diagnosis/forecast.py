@@ -165,7 +165,7 @@ def _in(seconds: float, because: str) -> Forecast:
 
 
 def _shape(window: Window) -> tuple[float, float] | None:
-    """(seconds that a request stays, requests that fit), or None where no request has finished yet
+    """(seconds that a request stays, requests that fit), or None if no request has finished yet
     or the pool's size is not told.
     """
     gap, first = window.fresh("itl_mean_s"), window.fresh("ttft_mean_s")

@@ -28,7 +28,7 @@ LOAD: tuple[CauseName, ...] = (
 
 
 def trigger(case: Case, cause: CauseName) -> Trigger | None:
-    """The likeliest trigger of this cause, or None where nothing that was measured changed."""
+    """The likeliest trigger of this cause, or None if nothing that was measured changed."""
     if cause in NOTHING_WRONG:
         return None
     if cause == "node-fault":

@@ -251,7 +251,7 @@ def _pod_name(pod: Object | None, replica: ReplicaRecording) -> str:
 
 
 def _card_name(replica: ReplicaRecording, pod_name: str) -> str | None:
-    """The card as the vendor's tool or the exporter calls it, None where neither was read."""
+    """The card as the vendor's tool or the exporter calls it, None if neither was read."""
     seen = (
         card.name
         for one in replica.gpu_texts
@@ -261,7 +261,7 @@ def _card_name(replica: ReplicaRecording, pod_name: str) -> str | None:
 
 
 def _own_pids(replica: ReplicaRecording) -> frozenset[int] | None:
-    """Process ids of the engine as its host readings list them, or None where they list none."""
+    """Process ids of the engine as its host readings list them, or None if they list none."""
     listed = [
         reading.values.get("processes")
         for reading in replica.host

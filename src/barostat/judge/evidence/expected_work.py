@@ -105,7 +105,7 @@ def with_expected_work(window: Window, card: str | None) -> Window:
 
 
 def _uncounted(window: Window, generated: Signal, prompts: Signal) -> bool:
-    """True where what steps compute is not counted: a pooling model generates nothing, and a prompt
+    """True if what steps compute is not counted: a pooling model generates nothing, and a prompt
     counts once it is over.
     """
     return prompts.high > 0 if generated.high <= 0 else prompt_not_counted(window)

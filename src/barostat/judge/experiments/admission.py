@@ -55,7 +55,7 @@ def run_gated(
 
 
 def summed_up(outcome: GatedOutcome, rules: Rules, slo: Slo, gate: GateName) -> GatedSummary:
-    """The run in numbers."""
+    """Summarise a gated run."""
     from_s = _WARMING_RATIO * outcome.last_arrival_s
     span_s = max(outcome.last_arrival_s - from_s, 1e-9)
     lives = [life for name, life in outcome.lives.items() if outcome.arrived_s[name] >= from_s]

@@ -357,7 +357,7 @@ class HeardPace:
         self._tokens -= sum(map(before.__getitem__, both))
 
     def token_s(self) -> float | None:
-        """Since it was last asked; None where no token came."""
+        """Since it was last asked; None if no token came."""
         found = self._took_s / self._tokens if self._tokens else None
         self._took_s, self._tokens = 0.0, 0
         return found

@@ -191,7 +191,7 @@ def differences_text(found: Sequence[Difference], *, promised: bool = True) -> s
 
 
 def changed_figures(found: Sequence[Difference], *, better: bool, promised: bool = True) -> str:
-    """The figures that get better, or worse, by more than chance; empty where none does."""
+    """The figures that get better, or worse, by more than chance; empty if none does."""
     return ", ".join(
         _change(one, promised) for one in found if one.significant and one.better is better
     )

@@ -125,7 +125,7 @@ class Results:
         return any(mostly_holds(runs, self.slo) for runs in self.runs.values() if runs)
 
     def keeps(self, point: Point) -> bool | None:
-        """True if the point keeps the service level in more than half of its runs; None where it
+        """True if the point keeps the service level in more than half of its runs; None if it
         was not run.
         """
         runs = self.runs.get(point)
@@ -225,7 +225,7 @@ def mostly_holds(runs: Sequence[Outlook], slo: Slo) -> bool:
 
 
 def mean_or_none(runs: Sequence[Outlook], name: str) -> float | None:
-    """The mean of that field over the runs that have it; None where none has: answers of one token
+    """The mean of that field over the runs that have it; None if none has: answers of one token
     have no time between tokens.
     """
     values = values_of(runs, name)

@@ -55,7 +55,7 @@ class Space:
         }
 
     def settings_at(self, point: Point) -> Settings | None:
-        """The engine's settings at that point; None where it would refuse them."""
+        """The engine's settings at that point; None if it would refuse them."""
         try:
             return _set(
                 self.settings,
@@ -65,7 +65,7 @@ class Space:
             return None
 
     def trial(self, point: Point, version: int, pace: Pace) -> Trial | None:
-        """The point as a trial; None where the engine would refuse it."""
+        """The point as a trial; None if the engine would refuse it."""
         chosen = {lever.name: value for lever, value in zip(self.levers, point, strict=True)}
         settings = self.settings_at(point)
         if settings is None:

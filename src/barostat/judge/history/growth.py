@@ -51,7 +51,7 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class CannotTell:
-    """Why nothing is said."""
+    """Why no growth is stated."""
 
     why: str
 

@@ -95,7 +95,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """All of it."""
+    """A review of the past weeks."""
 
     kept: Kept
     replicas: tuple[int, int, int]

@@ -22,12 +22,12 @@ class Series(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The metric's name; empty where the query dropped it."""
+        """The metric's name; empty if the query dropped it."""
         return self.labels.get("__name__", "")
 
 
 def named(series: Iterable[Series], name: str) -> list[Series]:
-    """Those of that metric."""
+    """Return the series of a metric."""
     return [one for one in series if one.name == name]
 
 

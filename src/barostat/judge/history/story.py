@@ -43,7 +43,7 @@ class Episode:
 
     @property
     def harmful(self) -> bool:
-        """True for trouble."""
+        """True if the severity is warning or critical."""
         return self.severity in ("warning", "critical")
 
 

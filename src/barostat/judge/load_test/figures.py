@@ -62,12 +62,12 @@ class Gaps:
         self.counts: dict[int, int] = {}
 
     def add(self, gap_s: float) -> None:
-        """One more."""
+        """Count a gap between two events, in seconds."""
         step = int(math.log(gap_s if gap_s > _SHORTEST_S else _SHORTEST_S) * _STEPS_PER_E)
         self.counts[step] = self.counts.get(step, 0) + 1
 
     def spread(self) -> Spread:
-        """The distribution in seconds."""
+        """Return the distribution of the gaps, in seconds."""
         return spread_of_counted(
             {
                 round(math.exp(step / _STEPS_PER_E) * NS): count
@@ -106,7 +106,7 @@ class Collected:
 @dataclass(frozen=True, slots=True)
 class Keeping:
     """Whether the sender kept its schedule. `trouble`: why its figures are not the engine's alone,
-    empty where they are; `overloaded`: not even the load was what was meant.
+    empty if they are; `overloaded`: not even the load was what was meant.
     """
 
     late: Spread

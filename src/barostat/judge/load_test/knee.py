@@ -76,12 +76,12 @@ class Bisection:
         return Knee(held, lost, tuple(sorted(self._tried, key=lambda one: one.per_s)))
 
     def tell(self, tried: Tried) -> None:
-        """This load was tried."""
+        """Record a load that was tried."""
         self._tried.append(tried)
         self._left -= 1
 
     def following(self) -> Trial | None:
-        """The load to try, None where enough is known, or where the sender does not keep up above
+        """The load to try, None if enough is known, or where the sender does not keep up above
         what held.
         """
         knee = self.knee
@@ -123,7 +123,7 @@ def judged(trial: Trial, found: Figures, slo: Slo) -> Tried:
 
 
 def lost(found: Figures, slo: Slo) -> str:
-    """Why this load does not hold, empty where it does."""
+    """Why this load does not hold, empty if it does."""
     return _failed(found) or _slow(found, slo)
 
 

@@ -10,7 +10,7 @@ _STORES = ("/", ".", "~")
 
 
 def model_check(wanted: str | None, names: Sequence[str]) -> Check | None:
-    """The check of the model; None where the limits name none, or the engine serves it.
+    """The check of the model; None if the limits name none, or the engine serves it.
 
     `names`: what the engine calls its model: the served name first, then what it was loaded from
     (a repository, or a path, which may say nothing).

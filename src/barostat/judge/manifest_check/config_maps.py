@@ -64,7 +64,7 @@ def meant(
 def all_meant(
     config_maps: ConfigMaps, name: str, document: Document, namespace: str
 ) -> dict[str, Held]:
-    """Return every text of the ConfigMap of that name, by key; nothing where none was read."""
+    """Return every text of the ConfigMap of that name, by key; nothing if none was read."""
     found = {
         key: meant(config_maps, name, key, document, namespace)
         for held_name, key in config_maps

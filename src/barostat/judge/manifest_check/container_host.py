@@ -133,7 +133,7 @@ def _has_other_device(found: PodSpec, container: Node) -> bool:
 
 
 def _uses_rdma(found: PodSpec, container: Node) -> bool:
-    """Return True where the container reaches a network card directly: by a variable of NCCL, UCX
+    """Return True if the container reaches a network card directly: by a variable of NCCL, UCX
     or NVSHMEM, its device, or a resource of it.
     """
     asked = [container.get("resources", key) for key in ("limits", "requests")]
@@ -145,7 +145,7 @@ def _uses_rdma(found: PodSpec, container: Node) -> bool:
 
 
 def _cards(resources: Node | None) -> tuple[Node, float | None] | None:
-    """The key and the sum of cards asked for; None where none is, without a sum where a number
+    """The key and the sum of cards asked for; None if none is, without a sum where a number
     cannot be read (`${CARDS}`).
     """
     found = (

@@ -97,7 +97,7 @@ def _number_of(container: Node, port: str) -> str:
 
 
 def _may_be_without_key(container: Node) -> bool:
-    """True where the key comes from a Secret that need not be there."""
+    """True if the key comes from a Secret that need not be there."""
     return any(
         item.word("name") == _KEY
         and item.get("valueFrom") is not None
@@ -107,7 +107,7 @@ def _may_be_without_key(container: Node) -> bool:
 
 
 def pre_stop(container: Node) -> float | None:
-    """Seconds that the preStop hook sleeps; 0 for one that we cannot read; None where there is
+    """Seconds that the preStop hook sleeps; 0 for one that we cannot read; None if there is
     none.
     """
     hook = container.get("lifecycle", "preStop")

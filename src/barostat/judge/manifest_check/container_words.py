@@ -52,7 +52,7 @@ def image_of(document: Document, container: Node) -> tuple[Given | None, ImageFa
 def container_line(
     document: Document, container: Node, facts: ImageFacts, env: Mapping[str, Given]
 ) -> Command | None:
-    """Return the command line that the container starts, None where it starts no vLLM."""
+    """Return the command line that the container starts, None if it starts no vLLM."""
     command = [word for key in _COMMAND for word in _words(container, key)]
     arguments = [word for key in _ARGUMENTS for word in _words(container, key)]
     words = [*command, *arguments]

@@ -187,7 +187,7 @@ def _starts_default(found: PodSpec, container: Node) -> bool:
 
 
 def _is_alone(found: PodSpec, line: Command, env: Mapping[str, Given], env_complete: bool) -> bool:
-    """True where no cluster can be meant by `--distributed-executor-backend ray`: vLLM then starts
+    """True if no cluster can be meant by `--distributed-executor-backend ray`: vLLM then starts
     a Ray of its own, in its container.
     """
     told = line.shell or not env_complete or "RAY_ADDRESS" in env
@@ -342,7 +342,7 @@ def _stored(document: Document, model: Node) -> Given | None:
 
 
 def card_hint(spec: Node) -> str:
-    """The card that the pod's placement asks for, as labels name it; empty where it does not, or
+    """The card that the pod's placement asks for, as labels name it; empty if it does not, or
     names several.
     """
     said = [

@@ -97,7 +97,7 @@ def _arguments(engine: Engine, name: str, config: EngineConfig) -> Iterator[Find
 
 
 def _may_be_set(engine: Engine, variable: str) -> bool:
-    """True where what was not read (a Secret, an envFrom) may set the variable, so that its default
+    """True if what was not read (a Secret, an envFrom) may set the variable, so that its default
     declares nothing.
     """
     if not variable or variable in engine.env:

@@ -82,7 +82,7 @@ def engine_of(
 
 
 def _spans_nodes(line: Command) -> bool:
-    """True where the arguments are those of an engine over several nodes. With Ray it may be one."""
+    """True if the arguments are those of an engine over several nodes. With Ray it may be one."""
     backend = line.arguments.get("distributed_executor_backend")
     return any(name in line.arguments for name in ("nnodes", "node_rank", "headless")) or (
         backend is not None and backend.text == "ray"

@@ -42,7 +42,7 @@ _INNER = re.compile(r"vllm[_-]?v?(0\.\d+\.\d+)")
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """`server`: its entry point is vLLM's server. `version` of the engine, None where the tag does
+    """`server`: its entry point is vLLM's server. `version` of the engine, None if the tag does
     not say. `floating`: the tag moves.
 
     `other_device`: built for an accelerator that is no GPU. `tagged`: there is one: an image of

@@ -30,7 +30,7 @@ _PLENTY = 1 << 50
 
 
 def planned_of(engine: Engine, gpu: str | None) -> Planned | None:
-    """The plan of the engine, or None where its model or an argument is not known. `gpu`: the
+    """The plan of the engine, or None if its model or an argument is not known. `gpu`: the
     pool's card, where the user says it.
 
     Without a card only what does not depend on it is said: sizes that the model cannot be divided

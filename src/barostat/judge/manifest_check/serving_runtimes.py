@@ -16,7 +16,7 @@ _ADDED = ("args", "env", "volumeMounts", "envFrom")
 
 
 def runtime_container(document: Document, name: str, namespace: str) -> Node | None:
-    """Return the model container of the runtime of that name in the same file, None where it is
+    """Return the model container of the runtime of that name in the same file, None if it is
     elsewhere.
 
     A runtime in another file cannot be merged, because every value keeps its place in one file.

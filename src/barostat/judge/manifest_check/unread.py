@@ -85,7 +85,7 @@ def unread(scene: Scene) -> Iterator[Finding]:
 
 
 def _reason(document: Document) -> str:
-    """Return why nothing was read, empty where nothing could be."""
+    """Return why nothing was read, empty if nothing could be."""
     reasons = [_of_root(document, root) for root in document.roots]
     return next((reason for reason in reasons if reason), "") if reasons else "it is empty"
 

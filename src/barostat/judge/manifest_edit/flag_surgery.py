@@ -276,7 +276,7 @@ def _in_config_file(
     config_maps: Mapping[str, Object],
     template_only: bool,
 ) -> Surgery | NotChanged | None:
-    """The change where the config file holds the setting; None where it does not, or an argument
+    """The change where the config file holds the setting; None if it does not, or an argument
     shall overrule it.
     """
     mounted = config_map_of(template, container, path)
@@ -361,7 +361,7 @@ def _diff(old: Sequence[str], new: Sequence[str], title: str) -> list[str]:
 
 
 def _same(name: str, written: str | None, value: ConfigScalar) -> bool:
-    """True where vLLM reads both as one: 0.90 and 0.9, 4K and 4096."""
+    """True if vLLM reads both as one: 0.90 and 0.9, 4K and 4096."""
     text = _text(value)
     if written is None or text is None or written == text:
         return written == text

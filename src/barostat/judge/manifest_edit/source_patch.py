@@ -32,7 +32,7 @@ class SourcePatch:
     """A change of the owner's source: what to change, where, and how it is deployed.
 
     `document`: an excerpt of values, a strategic merge patch of the manifest, or one of the
-    autoscaler. `certain`: False where the place in the source had to be left to the person.
+    autoscaler. `certain`: False if the place in the source had to be left to the person.
     """
 
     form: Form

@@ -48,8 +48,8 @@ def facts(
     limits: RemedyLimits,
     unread: str = "",
 ) -> Facts:
-    """The facts, each None where it could not be read. `earlier`: the incidents of this target;
-    None where they could not be read.
+    """The facts, each None if it could not be read. `earlier`: the incidents of this target;
+    None if they could not be read.
     """
     lists, home = seen.lists, seen.home
     marks = mapping(home, "metadata", "annotations")
@@ -211,7 +211,7 @@ def changes_last_hour(earlier: Sequence[State], own: str, at: float) -> int:
 
 
 def spare_place(seen: TargetSnapshot, units: int = 1) -> tuple[bool, str] | None:
-    """Whether nodes take so many more units; None where nodes or their pods could not be read."""
+    """Whether nodes take so many more units; None if nodes or their pods could not be read."""
     nodes, pods = seen.lists.get("nodes"), seen.lists.get(ALL_PODS)
     if nodes is None or pods is None:
         return None
@@ -250,7 +250,7 @@ def _owner(seen: TargetSnapshot, plan: RemedyPlan) -> tuple[str, str]:
 
 
 def _missing_rights(seen: TargetSnapshot, plan: RemedyPlan) -> tuple[str, ...] | None:
-    """Every right that the plan needs and that is not there, each once; None where that could not
+    """Every right that the plan needs and that is not there, each once; None if that could not
     be asked.
     """
     if seen.lacking is None:

@@ -59,7 +59,7 @@ class SeenGateway:
 
     @property
     def watches(self) -> bool:
-        """True where a process of it enforces nothing (--shadow)."""
+        """True if a process of it enforces nothing (--shadow)."""
         return any(document.get("shadow") is True for document in self.documents)
 
     def taken_by(self, incident: str) -> str:
@@ -111,7 +111,7 @@ def may_answer(pod: Object) -> bool:
 
 
 def answers_for(document: Mapping[str, Any] | None, deployment: str) -> bool:
-    """True where the answer to `GET /limits` is a gateway's whose limits are for that workload."""
+    """True if the answer to `GET /limits` is a gateway's whose limits are for that workload."""
     return (
         document is not None
         and "override" in document
@@ -130,7 +130,7 @@ def admin_port(pod: Object) -> int:
 
 
 def ready(pods: Iterable[Object]) -> list[Object]:
-    """Those that answer."""
+    """Return the pods that are Ready."""
     return [pod for pod in pods if condition(pod, "Ready").get("status") == "True"]
 
 
@@ -164,7 +164,7 @@ def _words(container: Mapping[str, Any], key: str) -> list[str]:
 
 def unfound(seen: Sequence[SeenGateway], *, looked: str) -> str:
     """Why a run that was given a gateway's token stops: no gateway is before the target, so that an
-    engine would be restarted instead. Empty where one is. `looked`: where it was looked for.
+    engine would be restarted instead. Empty if one is. `looked`: where it was looked for.
     """
     if seen:
         return ""
@@ -185,7 +185,7 @@ def _namespace(words: Sequence[str]) -> str:
 
 
 def why_none(seen: Sequence[SeenGateway]) -> str:
-    """Why no limit can be held live; empty where every gateway before the target takes one."""
+    """Why no limit can be held live; empty if every gateway before the target takes one."""
     if not seen:
         return (
             "no gateway that enforces it was found (--gateway URL names one); it goes into the "
@@ -220,7 +220,7 @@ def live_edge(seen: Sequence[SeenGateway]) -> LiveEdge:
 
 
 def not_ready(seen: Sequence[SeenGateway], edge: LiveEdge, incident: str) -> str | None:
-    """Why the plan's gateways do not take its limit; empty where they do, None where one could not
+    """Why the plan's gateways do not take its limit; empty if they do, None if one could not
     be asked.
     """
     by_ref = {gateway.ref: gateway for gateway in seen}

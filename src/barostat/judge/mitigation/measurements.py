@@ -46,7 +46,7 @@ class Look:
     """One engine, looked at for a while. `when`: before the change, or after it, for a
     verification.
 
-    `engine`: which one of the pod, empty where it has one. Shapes: at least one series, each of at
+    `engine`: which one of the pod, empty if it has one. Shapes: at least one series, each of at
     least one point, ascending in time.
     Units: a point is at unix seconds, to a tenth; its value is in the unit of the signal that the
     series is named after.
@@ -59,7 +59,7 @@ class Look:
 
     @property
     def at(self) -> float:
-        """The first instant."""
+        """Time of the first point, in unix seconds."""
         return min(points[0].at for points in self.series.values())
 
     @property
@@ -75,7 +75,7 @@ def look(
     signals: Mapping[str, Signal],
     names: Iterable[str] = (*OVER_TIME, *OF_ALL),
 ) -> Look | None:
-    """What those signals say; None where there is nothing of it."""
+    """What those signals say; None if there is nothing of it."""
     found = {}
     for name in names:
         points = signals[name].points if name in signals else ()

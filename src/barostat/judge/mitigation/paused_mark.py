@@ -131,7 +131,7 @@ def paused_by(home: Object, incident: str) -> tuple[PausedOwner, ...]:
 
 
 def _only(patch: Mapping[str, Any], fields: Collection[tuple[str, ...]]) -> bool:
-    """True where that merge patch touches no other field."""
+    """True if that merge patch touches no other field."""
     return all(
         (key,) in fields
         or (

@@ -74,8 +74,8 @@ _POOL_STAYS = ("max_num_active_seqs", "max_num_seqs", "watermark", "enable_prefi
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person asks for besides the target. `requested`: None where the diagnosis chooses;
-    `drain_s`: None where it follows from the length of the requests; `edge_only`: only a limit that a
+    """What a person asks for besides the target. `requested`: None if the diagnosis chooses;
+    `drain_s`: None if it follows from the length of the requests; `edge_only`: only a limit that a
     gateway holds live, nothing that restarts an engine.
     """
 
@@ -322,7 +322,7 @@ def _chosen(
 
 
 def _no_room(seen: TargetSnapshot, wish: Wish, remedy: RemedyLimits) -> str:
-    """Why no replica can be added; empty where one can. It costs a GPU: without a person's yes,
+    """Why no replica can be added; empty if one can. It costs a GPU: without a person's yes,
     only the limits can allow it.
     """
     if wish.autonomy == "act" and remedy.max_replicas is None:
@@ -446,7 +446,7 @@ def _template(seen: TargetSnapshot, change: ConfigChange) -> object | NotChanged
 
 
 def _limit_against(change: ConfigChange, window: Window, limits: ServingLimits | None) -> str:
-    """Why that limit cannot be meant for this engine and beside the other limits; empty where it
+    """Why that limit cannot be meant for this engine and beside the other limits; empty if it
     can.
     """
     spec = limits.spec if limits is not None else LimitsSpec()

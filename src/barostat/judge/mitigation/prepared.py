@@ -51,7 +51,7 @@ class Prepared:
 
     @property
     def against(self) -> tuple[str, ...]:
-        """Why it may not be carried out; nothing where every check holds."""
+        """Why it may not be carried out; nothing if every check holds."""
         return (*self.wrong, *refusals(self.facts, self.plan))
 
 

@@ -89,7 +89,7 @@ def _rates(windows: Iterable[Window], since: float) -> dict[str, float]:
 
 def starved(changed: Sequence[Window], others: Sequence[Window], since: float) -> str:
     """Why a replica with the change proves nothing: it got no request since then, and others did.
-    Empty where it got one, or where that was not measured.
+    Empty if it got one, or where that was not measured.
     """
     own, rest = _rates(changed, since), _rates(others, since)
     if not own or any(own.values()) or sum(rest.values()) <= 0:
@@ -100,7 +100,7 @@ def starved(changed: Sequence[Window], others: Sequence[Window], since: float) -
 
 def shares_of(changed: Sequence[Window], unchanged: Sequence[Window], since: float) -> str:
     """The share of the requests that each replica gets, as a sentence, with what to do where one
-    with the change is starved; empty where it was not measured.
+    with the change is starved; empty if it was not measured.
     """
     rates = _rates((*changed, *unchanged), since)
     total = sum(rates.values())

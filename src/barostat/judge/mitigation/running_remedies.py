@@ -46,7 +46,7 @@ def running(
 ) -> RunningRemedy:
     """Return the remedy that has claimed the workload.
 
-    `record`: the ConfigMap of the incident; None where it cannot be read. `pods`: of its namespace.
+    `record`: the ConfigMap of the incident; None if it cannot be read. `pods`: of its namespace.
     """
     claim = read_claim(text(workload, "metadata", "annotations", CLAIM))
     state = _state(record)

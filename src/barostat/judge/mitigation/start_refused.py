@@ -18,7 +18,7 @@ _SHARE = ("tensor_parallel_size", "pipeline_parallel_size")
 
 
 def would_not_start(change: ConfigChange, window: Window | None, template: Object) -> str:
-    """Why vLLM would refuse to start with it; empty where nothing says so."""
+    """Why vLLM would refuse to start with it; empty if nothing says so."""
     name = canonical_name(change.name)
     wanted = written_number(name, change.value)
     if window is None or wanted is None or change.kind not in ("argument", "config-file"):

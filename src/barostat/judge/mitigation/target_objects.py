@@ -49,7 +49,7 @@ def is_stuck(kept: Sequence[Revision], *, rolled_out: bool, paused: bool) -> boo
 
 
 def same_pods(one: Revision, other: Revision) -> bool:
-    """True where both make the same pods, labels and annotations aside."""
+    """True if both make the same pods, labels and annotations aside."""
     return bool(_bare(one.source) == _bare(other.source))
 
 

@@ -31,7 +31,7 @@ class ObservedEngine:
 
 
 def engine_scrapes(replica: ReplicaRecording, index: str | None = None) -> EngineScrapes | None:
-    """The scrapes of the replica's engine of that index, of its first one without; None where none
+    """The scrapes of the replica's engine of that index, of its first one without; None if none
     of them is vLLM's.
     """
     ordered, _ = in_order([scrape.dated() for scrape in replica.scrapes])
@@ -130,7 +130,7 @@ def _others(
 
 
 def _preempting(engines: dict[str, Window]) -> str:
-    """Which of the engines preempt, in a clause; empty where none does."""
+    """Which of the engines preempt, in a clause; empty if none does."""
     counted = {
         index: window.signals["preemptions_in_window"].last
         for index, window in engines.items()

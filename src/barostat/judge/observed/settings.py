@@ -49,7 +49,7 @@ class NamedModel:
 @dataclass(frozen=True, slots=True)
 class SeenPool:
     """The engine's KV pool. `blocks`: of one engine, the null block included. `tokens`: as the
-    engine counts them, None where it does not say.
+    engine counts them, None if it does not say.
     """
 
     blocks: int
@@ -59,7 +59,7 @@ class SeenPool:
     @property
     def is_of_one_kind(self) -> bool | None:
         """True if blocks times their size are the engine's tokens, so that all layers keep the same
-        tokens; None where it does not count tokens.
+        tokens; None if it does not count tokens.
         """
         if self.tokens is None:
             return None
@@ -68,7 +68,7 @@ class SeenPool:
 
 
 def seen_pool(window: Window) -> SeenPool | None:
-    """Return the pool that the engine reports, None where it reports none."""
+    """Return the pool that the engine reports, None if it reports none."""
     blocks = _blocks(window)
     if blocks is None:
         return None
@@ -184,7 +184,7 @@ def _is_plain_default(found: ConfigValue, name: str, window: Window) -> bool:
 
 
 def _has_own_block_size(config: EngineConfig) -> bool:
-    """False where the engine chose its block size itself, as far as it says so."""
+    """False if the engine chose its block size itself, as far as it says so."""
     own = config.get("user_specified_block_size")
     return own is None or own.value is True
 

@@ -68,7 +68,7 @@ class Need:
 
     @property
     def load(self) -> str:
-        """How much, in words."""
+        """The load for display: users or requests/s."""
         return f"{self.users:,} users" if self.users else f"{figure(self.rate_per_s)} requests/s"
 
     @property
@@ -83,7 +83,7 @@ class Need:
 
     @property
     def output_tokens_per_s(self) -> float | None:
-        """Output tokens per second that are asked for; None where users set the pace."""
+        """Output tokens per second that are asked for; None if users set the pace."""
         return None if self.users else self.rate_per_s * self.output_tokens
 
     def rows(self, replicas: int, seed: int) -> list[Row]:

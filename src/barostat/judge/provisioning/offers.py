@@ -77,7 +77,7 @@ class Offer:
 
     @property
     def cards_each(self) -> int:
-        """Cards of one replica."""
+        """GPUs of one replica; 0 without a plan."""
         return 0 if self.plan is None else self.plan.gpus
 
     @property
@@ -158,7 +158,7 @@ def full_load_tokens_per_s(
     plan: CapacityPlan, input_tokens: float, output_tokens: float
 ) -> float | None:
     """Return output tokens per second of one engine whose pool is full all the time, by the step
-    model; None where the plan does not fit or the card is not known.
+    model; None if the plan does not fit or the card is not known.
     """
     if not plan.fits or plan.request.card is None:
         return None
@@ -203,7 +203,7 @@ class _Tried:
     _runs: dict[tuple[int, float, int], tuple[Outcome, Summary]] = field(default_factory=dict)
 
     def fewest(self, scale: float, guess: int) -> int | None:
-        """The fewest replicas that hold with steps so many times as long; None where a request that
+        """The fewest replicas that hold with steps so many times as long; None if a request that
         is alone already misses.
         """
         if not self._alone_holds(scale):
@@ -274,7 +274,7 @@ class _Tried:
 
 
 def fewest(holds: Callable[[int], bool], guess: int, most: int) -> int | None:
-    """The least number that holds, sought from a guess; None where not even `most` does. More is
+    """The least number that holds, sought from a guess; None if not even `most` does. More is
     taken to hold where less did.
     """
     low, high = 0, guess

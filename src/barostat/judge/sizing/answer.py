@@ -40,7 +40,7 @@ class CapacityAnswer:
 
     @property
     def why_not(self) -> str:
-        """Why it does not start, what comes first first; empty where it does."""
+        """Why it does not start, what comes first first; empty if it does."""
         return "; ".join((*self.refused, *([self.refusal] if self.refusal else [])))
 
 

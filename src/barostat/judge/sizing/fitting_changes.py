@@ -31,7 +31,7 @@ class FittingChange:
 
 
 def why_not(found: CapacityPlan) -> str:
-    """One sentence on why the engine would refuse to start; empty where it would not."""
+    """One sentence on why the engine would refuse to start; empty if it would not."""
     if found.fits:
         return ""
     if found.beyond.value > 0:
@@ -53,7 +53,7 @@ def why_not(found: CapacityPlan) -> str:
 
 
 def may_not_start(found: CapacityPlan) -> str:
-    """Return why an engine that fits may not start; empty where both ends of the estimate start, or
+    """Return why an engine that fits may not start; empty if both ends of the estimate start, or
     it runs.
     """
     reasons = (_short_of_memory(found), _short_while_warming_up(found))
@@ -132,7 +132,7 @@ def _too_long(length: int, pool: Pool) -> str:
 
 
 def changes_that_fit(found: CapacityPlan) -> list[FittingChange]:
-    """The changes with which it starts, cheapest first; empty where it starts as it is."""
+    """The changes with which it starts, cheapest first; empty if it starts as it is."""
     if found.fits:
         return []
     made: list[FittingChange] = []

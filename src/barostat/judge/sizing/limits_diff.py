@@ -35,7 +35,7 @@ _COUNTED = ("engine.max_num_seqs", "engine.max_num_active_seqs", "engine.max_que
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field that differs. `looser`: True where more is allowed than before, None where that
+    """One field that differs. `looser`: True if more is allowed than before, None if that
     cannot be said.
     """
 

@@ -43,7 +43,7 @@ _FIELDS = (
 @dataclass(frozen=True, slots=True)
 class Derived:
     """The limits and what goes with them. `pools`: advice to split long and short context, empty
-    where it is not worth it.
+    if it is not worth it.
     """
 
     limits: ServingLimits

@@ -17,7 +17,7 @@ _FOUND = (
 
 
 def measured_of(window: Window) -> Measured | None:
-    """The pool as the engine reports it, or None where it reports none."""
+    """The pool as the engine reports it, or None if it reports none."""
     config = window.config
     blocks, tokens = config.number("num_gpu_blocks"), config.number("kv_cache_size_tokens")
     memory, weights = (
@@ -50,7 +50,7 @@ def declared_of(config: EngineConfig) -> EngineConfig:
 
 
 def traffic_of_window(window: Window) -> Traffic | None:
-    """Lengths as the engine's histograms show them, or None where they are not there."""
+    """Lengths as the engine's histograms show them, or None if they are not there."""
     names = ("prompt_tokens_p50", "prompt_tokens_p95", "output_tokens_p50", "output_tokens_p95")
     found = [window.signals.get(name) for name in names]
     if any(signal is None for signal in found):

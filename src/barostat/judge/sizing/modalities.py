@@ -12,7 +12,7 @@ from barostat.judge.sizing.state_caching import is_given
 
 
 def is_text_only(config: EngineConfig) -> bool:
-    """True where the engine is told to serve text alone: --language-model-only, or no item of any
+    """True if the engine is told to serve text alone: --language-model-only, or no item of any
     modality in --limit-mm-per-prompt.
     """
     if is_given(config, "language_model_only") and is_on(
@@ -41,7 +41,7 @@ def is_on(config: EngineConfig, name: str, *, default: bool) -> bool:
 
 
 def _limits(config: EngineConfig) -> dict[str, object]:
-    """Items of each modality in --limit-mm-per-prompt; empty where it is not given or not read."""
+    """Items of each modality in --limit-mm-per-prompt; empty if it is not given or not read."""
     found = config.get("limit_mm_per_prompt")
     limits: object = found.value if found is not None else None
     if isinstance(limits, str):

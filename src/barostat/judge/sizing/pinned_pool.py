@@ -18,7 +18,7 @@ FITS_CARD = Estimate("beyond the card", 0.0, 0.0, 0.0, "the pool is what is left
 
 
 def pin_of(config: EngineConfig, flags: Deployment) -> str:
-    """The flag that sets the pool; empty where the engine measures it."""
+    """The flag that sets the pool; empty if the engine measures it."""
     if flags.num_gpu_blocks_override is not None:
         return "--num-gpu-blocks-override"
     return "--kv-cache-memory-bytes" if config.number("kv_cache_memory_bytes") else ""

@@ -78,7 +78,7 @@ class CapacityPlan:
     memory goes outside the pool (None: not asked). `beyond`: bytes that a pool set by a flag, and
     the rest, are asked of a GPU beyond what it has (below zero: left). `lacking_states`: decoding
     sequences for whose states the pool has no block. `warm_up`: what steps of the start take beside
-    the pool that was not set aside for them; `room`: what is free there, None where it is not known
+    the pool that was not set aside for them; `room`: what is free there, None if it is not known
     or the engine runs.
     """
 
@@ -114,7 +114,7 @@ class CapacityPlan:
 
     @property
     def is_exact(self) -> bool:
-        """True where the pool was given or measured."""
+        """True if the pool was given or measured."""
         return self.available.is_exact
 
 
@@ -278,7 +278,7 @@ def _draft_bytes(request: PlanRequest, sized: Sized, form: WeightFormat) -> tupl
 
 
 def _total(request: PlanRequest) -> Estimate | None:
-    """Total memory of one GPU as the engine sees it, or None where nothing says."""
+    """Total memory of one GPU as the engine sees it, or None if nothing says."""
     if request.memory_bytes is not None:
         return exact("GPU memory", request.memory_bytes, "as given")
     if request.card is not None:

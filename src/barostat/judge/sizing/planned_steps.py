@@ -13,7 +13,7 @@ from barostat.kv.step_time.work import rank_work
 
 
 def steps_of_plan(plan: CapacityPlan, speeds: StepSpeeds = FITTED_SPEEDS) -> StepTimeModel | None:
-    """The planned engine's steps; None where no card is planned with, or its figures are not on
+    """The planned engine's steps; None if no card is planned with, or its figures are not on
     record.
     """
     card = plan.request.card
@@ -33,7 +33,7 @@ def steps_of_plan(plan: CapacityPlan, speeds: StepSpeeds = FITTED_SPEEDS) -> Ste
 
 
 def doubt_of_plan(plan: CapacityPlan) -> Doubt | None:
-    """How far these steps may be off, whatever their load; None where there are none."""
+    """How far these steps may be off, whatever their load; None if there are none."""
     card = plan.request.card
     figures = None if card is None else card_speeds(card)
     if card is None or figures is None:

@@ -36,7 +36,7 @@ class Traffic:
     runs, weighted by how long it runs.
 
     `long_share`: of all held tokens, the part held by requests above `split_tokens` of input (0: no
-    useful split). `sample`: single requests evenly over the trace, empty where only quantiles are
+    useful split). `sample`: single requests evenly over the trace, empty if only quantiles are
     known.
     """
 

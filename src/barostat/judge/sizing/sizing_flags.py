@@ -319,7 +319,7 @@ def _kv_dtype(
 
 
 def _is_own(model: Architecture, config: EngineConfig) -> bool:
-    """False where --quantization names another format than the configuration describes: then the
+    """False if --quantization names another format than the configuration describes: then the
     file is a sibling checkpoint's, and what it says of the KV cache is not this one's.
     """
     flag = _text(config, "quantization", "")
@@ -397,7 +397,7 @@ def _switch(config: EngineConfig, name: str, default: bool) -> bool:
 
 
 def _said(config: EngineConfig, name: str) -> bool | None:
-    """A switch as it was given; None where it was not."""
+    """A switch as it was given; None if it was not."""
     return _switch(config, name, False) if is_given(config, name) else None
 
 

@@ -36,7 +36,7 @@ def speculation_of(
     drafter: Architecture | None,
     version: EngineVersion | None = None,
 ) -> Speculation:
-    """What the engine's --speculative-config amounts to; nothing where it has none.
+    """What the engine's --speculative-config amounts to; nothing if it has none.
 
     Before 0.26.0 the windowed layers of a block drafter ran, and were kept, as full attention
     (vLLM's pull requests 40898 and 46104).
@@ -109,7 +109,7 @@ def drafter_of(config: EngineConfig) -> Drafter | None:
 
 
 def published_of(model_name: str, config: EngineConfig) -> Architecture | None:
-    """The published drafter that the configured method uses with this model, None where none is on
+    """The published drafter that the configured method uses with this model, None if none is on
     record or none is configured.
     """
     decoded, _ = _decoded(config)
@@ -119,7 +119,7 @@ def published_of(model_name: str, config: EngineConfig) -> Architecture | None:
 
 
 def named_drafter(config: EngineConfig) -> str:
-    """The model that --speculative-config names as the drafter; empty where it names none."""
+    """The model that --speculative-config names as the drafter; empty if it names none."""
     decoded, _ = _decoded(config)
     found = decoded.get("model") if decoded is not None else None
     return found if isinstance(found, str) and found not in ("ngram", "[ngram]") else ""

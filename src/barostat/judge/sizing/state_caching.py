@@ -27,7 +27,7 @@ def prefix_caching_default(model: Architecture, version: EngineVersion) -> bool:
 
 
 def is_given(config: EngineConfig, name: str) -> bool:
-    """True where the setting was declared or reported rather than filled in by the version."""
+    """True if the setting was declared or reported rather than filled in by the version."""
     found = config.get(name)
     return found is not None and found.provenance != "version-default"
 

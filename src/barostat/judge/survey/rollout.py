@@ -36,7 +36,7 @@ NOT_READ = Rollout("unknown", "its workload could not be read")
 
 
 def rollout(kind: WorkloadKind, item: Object, room: Room | None) -> Rollout:
-    """What happens when the template of this workload changes. `room`: None where not every node
+    """What happens when the template of this workload changes. `room`: None if not every node
     and pod could be read.
 
     Source: Kubernetes Deployment and StatefulSet strategies (defaults and rounding);

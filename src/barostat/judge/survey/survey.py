@@ -31,7 +31,7 @@ class SurveyedEngine:
 
     `used_ratio`: the highest share of the KV pool in the window; `pool_tokens`, `free_tokens`: its
     size, and what is left at that share. `unsafe`, `missing_limits`: findings of `check` on its
-    workload. `gpus`: requested by its pod. `gpu`: the catalogue's name, empty where nothing tells.
+    workload. `gpus`: requested by its pod. `gpu`: the catalogue's name, empty if nothing tells.
     `cost_per_hour`: None without a price for the GPU. None elsewhere: not measured.
     """
 
@@ -59,7 +59,7 @@ class SurveyedEngine:
 
     @property
     def is_harmed(self) -> bool:
-        """True where a cause is named, or harm is forecast."""
+        """True if a cause is named, or harm is forecast."""
         return (
             self.report.diagnosis.cause not in NOTHING_WRONG
             or self.report.forecast.exhaustion_in_s is not None
@@ -79,7 +79,7 @@ class Survey:
 
     @property
     def cost_per_hour(self) -> float | None:
-        """Of all engines whose GPUs have a price; None where none has."""
+        """Of all engines whose GPUs have a price; None if none has."""
         known = [one.cost_per_hour for one in self.engines if one.cost_per_hour is not None]
         return sum(known) if known else None
 

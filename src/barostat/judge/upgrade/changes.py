@@ -28,7 +28,7 @@ class RefusedArgument:
 
 @dataclass(frozen=True, slots=True)
 class ChangedDefault:
-    """A default that differs. `certain`: False where it depends on something not known (the card),
+    """A default that differs. `certain`: False if it depends on something not known (the card),
     or where it is not known whether a person set the value.
     """
 
@@ -42,7 +42,7 @@ class ChangedDefault:
 @dataclass(frozen=True, slots=True)
 class ChangedRule:
     """A behaviour that one version has and the other has not. `gained`: by the change.
-    `schedules`: it decides what runs. `idle`: why it changes nothing here; empty where it may.
+    `schedules`: it decides what runs. `idle`: why it changes nothing here; empty if it may.
     """
 
     name: str
@@ -119,7 +119,7 @@ def changed_metrics(before: EngineVersion, after: EngineVersion) -> ChangedMetri
 
 
 def _idle(name: str, deployed: Deployed) -> str:
-    """Why the rule changes nothing for this deployment; empty where it may."""
+    """Why the rule changes nothing for this deployment; empty if it may."""
     config, traits = deployed.config, deployed.traits()
     if "window" in name and traits is not None and "window" not in traits:
         return "no layer of this model has a window"

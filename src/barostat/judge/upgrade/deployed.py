@@ -18,8 +18,8 @@ _SIXTEEN_BITS, _EIGHT_BITS = 2, 1
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """`config`: settings as resolved for `version`. `model_name`: empty where it is not known.
-    `before`, `after`: the plans of both versions, None where model or card is not known.
+    """`config`: settings as resolved for `version`. `model_name`: empty if it is not known.
+    `before`, `after`: the plans of both versions, None if model or card is not known.
     """
 
     version: EngineVersion
@@ -50,7 +50,7 @@ class Deployed:
         return found is not None and found.provenance in _CHOSEN
 
     def traits(self) -> frozenset[Trait] | None:
-        """What the model is made of; None where its architecture is not known."""
+        """What the model is made of; None if its architecture is not known."""
         model = self.model
         if model is None or self.before is None:
             return None

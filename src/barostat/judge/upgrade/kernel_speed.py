@@ -46,7 +46,7 @@ class StepChange:
 @dataclass(frozen=True, slots=True)
 class KernelSpeed:
     """`changes`: each part between the oldest and the newest table that count; `shapes`: the fewest
-    that a step between them compared. `unknown`: what no table covers, in a clause; empty where all of the change is covered."""
+    that a step between them compared. `unknown`: what no table covers, in a clause; empty if all of the change is covered."""
 
     changes: tuple[KernelRatio, ...] = ()
     steps: tuple[StepChange, ...] = ()
@@ -80,7 +80,7 @@ def kernel_speed(deployed: Deployed, after: EngineVersion) -> KernelSpeed:
 
 
 def _used(deployed: Deployed) -> dict[Part, Arithmetic] | None:
-    """The arithmetic of each part of this deployment's steps; None where its model is not known."""
+    """The arithmetic of each part of this deployment's steps; None if its model is not known."""
     plan = deployed.before
     model = None if plan is None else steps_of_plan(plan)
     if plan is None or model is None:
@@ -121,7 +121,7 @@ def _change(
     *,
     backwards: bool,
 ) -> KernelRatio | None:
-    """The rows between the two versions, one after the other; None where one is missing, or where
+    """The rows between the two versions, one after the other; None if one is missing, or where
     they do not reach as far as the card's tables do.
     """
     ratio, low, high = 1.0, 1.0, 1.0

@@ -58,7 +58,7 @@ def _has(one: Regression, version: EngineVersion) -> bool:
 
 
 def _matched(one: Regression, deployed: Deployed, version: EngineVersion) -> Reported | None:
-    """The regression as it meets this deployment; None where something rules it out."""
+    """The regression as it meets this deployment; None if something rules it out."""
     unknown: list[str] = []
     for asked, met, clause in (
         (bool(one.models), _model(one, deployed), "which model it is"),

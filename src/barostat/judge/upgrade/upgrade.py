@@ -39,7 +39,7 @@ _FELT_RATIO = 0.05
 class SimulatedVersion:
     """The twin on the same traffic with both versions' rules and pools: figures by name.
     `outlooks`: whether each keeps the service level; None without one. `starts`: why the engine
-    would not start, empty where it would.
+    would not start, empty if it would.
     """
 
     before: Mapping[str, float]
@@ -66,7 +66,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """The change from `deployed.version` to `after`. `tried`: None where there was no traffic to
+    """The change from `deployed.version` to `after`. `tried`: None if there was no traffic to
     try it on. `notes`: what was not known, or not tried, a sentence each.
     """
 

@@ -61,14 +61,14 @@ def _inner_width(model: Architecture, flags: Deployment) -> float:
 
 
 def keeps_buffers(model: Architecture, flags: Deployment) -> bool:
-    """True where the buffers are still there while other layers and the sampler work; gpt-oss'
+    """True if the buffers are still there while other layers and the sampler work; gpt-oss'
     kernels keep none.
     """
     return flags.version.at_least(_KEPT_SINCE) and model.fields.model_type != "gpt_oss"
 
 
 def allocates_anew(form: WeightFormat | None, capability: float) -> bool:
-    """True where the kernels are FlashInfer's, which hold nothing between two layers: nvfp4 on
+    """True if the kernels are FlashInfer's, which hold nothing between two layers: nvfp4 on
     Blackwell, but for GB10.
 
     A log of an RTX 5090 has the wider of experts and states, one of a GB10, both of 0.20, has the

@@ -36,7 +36,7 @@ _FLASHINFER_BYTES = 394 * MIB
 
 
 def counts_graphs(flags: Deployment, *, amd: bool = False) -> bool:
-    """True where the budget is charged for graphs."""
+    """True if the budget is charged for graphs."""
     if flags.estimates_graphs is False:
         return False
     if flags.v2_runner:
@@ -49,7 +49,7 @@ def counts_graphs(flags: Deployment, *, amd: bool = False) -> bool:
 
 
 def attends_with_flashinfer(model: Architecture, flags: Deployment, capability: float) -> bool:
-    """True where attention is FlashInfer's: on data-centre Blackwell, and with an fp8 cache on
+    """True if attention is FlashInfer's: on data-centre Blackwell, and with an fp8 cache on
     cards without FlashAttention 3.
 
     Source: vLLM 0.32.0, CudaPlatformBase.get_valid_backends; logs of 0.20 to 0.27 on RTX 3090, RTX

@@ -130,7 +130,7 @@ def tower_weights(model: Architecture) -> int:
 
 
 def splits_tower(model: Architecture) -> bool:
-    """True where tensor-parallel ranks divide the tower."""
+    """True if tensor-parallel ranks divide the tower."""
     return not any(word in model.name for word in _WHOLE_ON_EACH_RANK)
 
 

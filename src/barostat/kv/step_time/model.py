@@ -119,7 +119,7 @@ class StepParts:
 
     @property
     def total_s(self) -> float:
-        """The whole step."""
+        """Duration of the whole step, in seconds."""
         return (
             self.weights_s
             + self.experts_s

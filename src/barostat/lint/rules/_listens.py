@@ -15,7 +15,7 @@ _ELSEWHERE = ("headless", "uds", "data_parallel_multi_port_external_lb")
 
 
 def port_of(scene: Scene, engine: Engine) -> str | None:
-    """The port of the engine's server; None where it cannot be told, or where another program of
+    """The port of the engine's server; None if it cannot be told, or where another program of
     the pod may listen as well.
     """
     pod = engine.pod
@@ -31,7 +31,7 @@ def port_of(scene: Scene, engine: Engine) -> str | None:
 
 
 def number_of(scene: Scene, engine: Engine) -> str | None:
-    """The port that the engine's arguments give the server; None where they do not tell it."""
+    """The port that the engine's arguments give the server; None if they do not tell it."""
     if not engine.complete or any(engine.has(name) for name in _ELSEWHERE):
         return None
     given = engine.arguments.get("port")
@@ -58,5 +58,5 @@ def is_told(port: str) -> bool:
 
 
 def is_encrypted(engine: Engine) -> bool:
-    """True where the server speaks TLS."""
+    """True if the server speaks TLS."""
     return engine.has("ssl_keyfile") or engine.has("ssl_certfile")

@@ -8,13 +8,13 @@ from barostat.lint.facts import Engine
 
 
 def heads_of(engine: Engine) -> int | None:
-    """Return the number of attention heads, None where the model is not in the catalogue."""
+    """Return the number of attention heads, None if the model is not in the catalogue."""
     found = find_model(engine.model.text) if engine.model is not None else None
     return (read_architecture(found.config, found.source).heads or None) if found else None
 
 
 def sizes_for(engine: Engine, cards: int) -> str:
-    """Return the arguments with which the engine takes all of these cards, empty where none is
+    """Return the arguments with which the engine takes all of these cards, empty if none is
     certain: the tensor-parallel size has to divide the attention heads, the data-parallel size does
     not.
     """

@@ -45,7 +45,7 @@ def leads_to(service: Service, engine: Engine) -> bool:
 
 
 def version_beside(scene: Scene, place: Place) -> EngineVersion | None:
-    """The version of the engines in the same folder, None where they differ or none is told."""
+    """The version of the engines in the same folder, None if they differ or none is told."""
     folder = place.file.rpartition("/")[0]
     found = {
         engine.version.release: engine.version

@@ -39,7 +39,7 @@ def is_hub_name(engine: Engine) -> bool:
 
 
 def cache_path(engine: Engine) -> str | None:
-    """Return where the weights are downloaded to, None where a variable from elsewhere may say."""
+    """Return where the weights are downloaded to, None if a variable from elsewhere may say."""
     given = engine.arguments.get("download_dir")
     if given is not None:
         return (given.text or "").rstrip("/") or None
@@ -69,7 +69,7 @@ def mount_of(engine: Engine, path: str) -> Mount | None:
 
 
 def downloads(engine: Engine) -> bool:
-    """Return True where every start downloads the weights: a name on the hub, and nothing that
+    """Return True if every start downloads the weights: a name on the hub, and nothing that
     outlives the container where they go.
     """
     pod, path = engine.pod, cache_path(engine)
@@ -80,7 +80,7 @@ def downloads(engine: Engine) -> bool:
 
 
 def claim_bytes(scene: Scene, engine: Engine, mount: Mount) -> float | None:
-    """Return the size of the claim behind a volume, None where it was not read."""
+    """Return the size of the claim behind a volume, None if it was not read."""
     namespace = engine.pod.namespace if engine.pod is not None else ""
     found = {
         claim.size_bytes

@@ -60,7 +60,7 @@ def judge(scene: Scene) -> Iterator[Found]:
 
 
 def _fetches_without(engine: Engine) -> bool:
-    """True where the weights can come from nowhere but the Hub, and no variable can hold a
+    """True if the weights can come from nowhere but the Hub, and no variable can hold a
     token.
     """
     told = (

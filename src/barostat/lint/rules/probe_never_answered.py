@@ -74,7 +74,7 @@ def judge(scene: Scene) -> Iterator[Found]:
 def _wrong(
     engine: Engine, probe: Probe, port: str
 ) -> tuple[str, Place, str, tuple[Edit, ...]] | None:
-    """What is wrong with how it asks, where, what to do and how; None where it may be answered."""
+    """What is wrong with how it asks, where, what to do and how; None if it may be answered."""
     at = probe.port
     if at is not None and not is_told(at.text):
         return None

@@ -69,7 +69,7 @@ def judge(scene: Scene) -> Iterator[Found]:
 
 
 def _number(target: str, engine: Engine) -> str | None:
-    """The number of the pod's port; empty for a name that it has no port of, None where it is for
+    """The number of the pod's port; empty for a name that it has no port of, None if it is for
     somebody to fill in.
     """
     number = (

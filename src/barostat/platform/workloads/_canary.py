@@ -19,13 +19,13 @@ class CanaryKind(WorkloadKind):
     go_on: Mapping[str, Any]
 
     def has_seen(self, item: Object) -> bool:
-        """True where its controller has acted on the present state."""
+        """True if its controller has acted on the present state."""
         raise NotImplementedError
 
     def waits(self, item: Object) -> bool:
-        """True where a canary of the present state runs and its controller waits for a person."""
+        """True if a canary of the present state runs and its controller waits for a person."""
         raise NotImplementedError
 
     def is_rolling(self, item: Object) -> bool:
-        """True where its controller has seen the present state, and not every unit is of it."""
+        """True if its controller has seen the present state, and not every unit is of it."""
         raise NotImplementedError

@@ -60,7 +60,7 @@ class Api:
 
     @property
     def api_version(self) -> str:
-        """`v1`, `apps/v1`."""
+        """The apiVersion, such as `v1` or `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property

@@ -33,7 +33,7 @@ class DaemonSet(WorkloadKind):
         return count(item, "status", "numberReady") if mapping(item, "status") else None
 
     def surge(self, item: Object) -> int:
-        """None by default."""
+        """Return maxSurge; 0 by default."""
         written = value(item, "spec", "updateStrategy", "rollingUpdate", "maxSurge")
         return share(0 if written is None else written, self.replicas(item))
 

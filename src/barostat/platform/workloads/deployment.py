@@ -59,7 +59,7 @@ class Deployment(WorkloadKind):
         return [pod for pod in staying(lists.get("pods", [])) if owned_by(pod, newest)]
 
     def rolled_out(self, item: Object) -> bool:
-        """True where the newest revision owns every pod and nothing is paused."""
+        """True if the newest revision owns every pod and nothing is paused."""
         if self.is_paused(item):
             return False
         seen = (count(item, "status", "observedGeneration") or 0) >= (

@@ -49,7 +49,7 @@ class DynamoGraphDeployment(WorkloadKind):
         return tuple(sorted(found, key=lambda part: part.role == "Frontend"))
 
     def put_template(self, new: dict[str, Any], part: Part, template: Object) -> None:
-        """Write the main container."""
+        """Write the main container, which has no name here."""
         (container,) = objects(template, "spec", "containers")
         put(new, part.path, {key: found for key, found in container.items() if key != "name"})
 

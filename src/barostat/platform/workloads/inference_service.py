@@ -67,7 +67,7 @@ class InferenceService(WorkloadKind):
         return super().why_not(item)
 
     def is_knative(self, item: Object) -> bool:
-        """True where Knative runs its pods."""
+        """True if Knative runs its pods."""
         asked = text(item, "metadata", "annotations", _MODE)
         return (asked or text(item, "status", "deploymentMode")) in _KNATIVE
 
@@ -82,7 +82,7 @@ class InferenceService(WorkloadKind):
         return surge_of(mapping(item, *_PREDICTOR, "deploymentStrategy"), self.replicas(item))
 
     def unavailable(self, item: Object) -> int:
-        """None where all replicas are started again."""
+        """None if all replicas are started again."""
         if self.is_knative(item) or mapping(item, *_PREDICTOR, "workerSpec"):
             return 0
         return unavailable_of(mapping(item, *_PREDICTOR, "deploymentStrategy"), self.replicas(item))

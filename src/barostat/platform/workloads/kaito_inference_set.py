@@ -36,7 +36,7 @@ class InferenceSet(WorkloadKind):
         )
 
     def surge(self, item: Object) -> int:
-        """None: StatefulSets."""
+        """Return 0: its StatefulSets have no surge."""
         return 0
 
 

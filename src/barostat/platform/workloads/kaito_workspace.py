@@ -45,7 +45,7 @@ class Workspace(WorkloadKind):
         return None
 
     def surge(self, item: Object) -> int:
-        """None: a StatefulSet."""
+        """Return 0: its StatefulSet has no surge."""
         return 0
 
     def unavailable(self, item: Object) -> int:

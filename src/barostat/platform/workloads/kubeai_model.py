@@ -38,7 +38,7 @@ class Model(FlatKind):
         return {"limits": {"nvidia.com/gpu": number or "1"}} if "gpu" in name else {}
 
     def ready(self, item: Object) -> int | None:
-        """Pods that are Ready."""
+        """Return the number of Ready pods; None if the status does not say."""
         ready = item.get("status", {}).get("replicas", {}).get("ready") if item.get("status") else 0
         return ready if isinstance(ready, int) else None
 

@@ -82,7 +82,7 @@ class LeaderWorkerSet(NumberedKind):
         return [leader, *(part.template for part in worker for _ in range(part.size - 1))]
 
     def rolled_out(self, item: Object) -> bool:
-        """True where every group has the present template."""
+        """True if every group has the present template."""
         updated = count(item, "status", "updatedReplicas") or 0
         rolling = condition(item, "UpdateInProgress").get("status") == "True"
         return updated >= self.replicas(item) and not rolling
@@ -125,7 +125,7 @@ class LeaderWorkerSet(NumberedKind):
         ]
 
     def surge(self, item: Object) -> int:
-        """None by default."""
+        """Return maxSurge; 0 by default."""
         written = value(item, *_ROLLING, "maxSurge")
         return share(0 if written is None else written, self.replicas(item))
 
@@ -160,7 +160,7 @@ class LeaderWorkerSet(NumberedKind):
         return sorted(pods, key=lambda pod: (not self.answers(pod), name_of(pod)))
 
     def _acted(self, item: Object, lists: Lists[Object]) -> bool:
-        """True where the leaders' StatefulSet holds what the present template says, and its
+        """True if the leaders' StatefulSet holds what the present template says, and its
         controller has seen it.
         """
         leaders = _leaders(item, lists)
@@ -176,7 +176,7 @@ def _leaders(item: Object, lists: Lists[Object]) -> Object:
 
 
 def _says(theirs: Any, ours: Any) -> bool:
-    """True where all of ours stands there; the API server adds its defaults."""
+    """True if all of ours stands there; the API server adds its defaults."""
     if isinstance(ours, Mapping):
         return isinstance(theirs, Mapping) and all(
             _says(theirs.get(key), found) for key, found in ours.items()

@@ -11,7 +11,7 @@ from barostat.platform.workloads._kind import Api, Place, WorkloadKind
 
 
 class Pod(WorkloadKind):
-    """Found and diagnosed."""
+    """A bare Pod: found and diagnosed, not changed."""
 
     api = Api("Pod", "pods", "", "v1", "po")
     selector_path = ()

@@ -37,11 +37,11 @@ class PodCliqueSet(WorkloadKind):
     reverts = "Grove makes PodCliques and pods again from the set"
 
     def ready(self, item: Object) -> int | None:
-        """Replicas that are available."""
+        """Return the number of available replicas; None without a status."""
         return count(item, "status", "availableReplicas") if mapping(item, "status") else None
 
     def surge(self, item: Object) -> int:
-        """None."""
+        """Return 0: there is no surge."""
         return 0
 
 

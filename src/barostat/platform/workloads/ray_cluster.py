@@ -15,7 +15,7 @@ _WORKERS = ("spec", "workerGroupSpecs")
 
 
 class RayCluster(WorkloadKind):
-    """Found and diagnosed."""
+    """RayCluster: found and diagnosed, not changed."""
 
     api = Api("RayCluster", "rayclusters", "ray.io", "v1")
     places = (
@@ -37,12 +37,12 @@ class RayCluster(WorkloadKind):
     reverts = "a RayService's operator owns the clusters that it made"
 
     def replicas(self, item: Object) -> int:
-        """Workers of all groups."""
+        """Return the desired workers of all groups."""
         groups = objects(item, *_WORKERS)
         return sum(count(group, "replicas") or 0 for group in groups)
 
     def ready(self, item: Object) -> int | None:
-        """Workers that are Ready."""
+        """Return the number of Ready workers; None without a status."""
         return count(item, "status", "readyWorkerReplicas")
 
     def surge(self, item: Object) -> int:

@@ -10,7 +10,7 @@ from barostat.platform.workloads._kind import Api, WorkloadKind
 
 
 class ReplicaSet(WorkloadKind):
-    """Found and diagnosed."""
+    """A ReplicaSet without a Deployment: found and diagnosed, not changed."""
 
     api = Api("ReplicaSet", "replicasets", "apps", "v1", "rs")
     pod_suffix = "-[a-z0-9]{5}"

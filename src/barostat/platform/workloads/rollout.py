@@ -121,7 +121,7 @@ class Rollout(CanaryKind):
         return unavailable_of({"rollingUpdate": _canary(item)}, self.replicas(item))
 
     def rolled_out(self, item: Object) -> bool:
-        """True where the steps are over and the stable ReplicaSet is the present one."""
+        """True if the steps are over and the stable ReplicaSet is the present one."""
         status = mapping(item, "status")
         current = text(status, "currentPodHash")
         updated = count(status, "updatedReplicas") or 0

@@ -38,7 +38,7 @@ class StatefulSet(NumberedKind):
     hold_path = ("spec", "updateStrategy")
 
     def rolled_out(self, item: Object) -> bool:
-        """True where the controller has seen the present template and every pod runs it. (OnDelete
+        """True if the controller has seen the present template and every pod runs it. (OnDelete
         never moves `currentRevision`.)
         """
         wanted = self.replicas(item)

@@ -101,7 +101,7 @@ def add_kubeconfig_flags(group: argparse._ActionsContainer, what: str) -> None:
 
 
 def wanted(arguments: argparse.Namespace, targets: list[str]) -> Wanted | None:
-    """What was asked for in a cluster; None where the targets are addresses or nothing asks for a
+    """What was asked for in a cluster; None if the targets are addresses or nothing asks for a
     cluster.
 
     Errors: InputError where both are asked for at once, or a flag has nothing to belong to.

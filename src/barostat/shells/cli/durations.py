@@ -15,7 +15,7 @@ SHORTEST_INTERVAL_S = 0.1
 
 
 def _total_s(text: str) -> float | None:
-    """What is written, None where it is no duration."""
+    """What is written, None if it is no duration."""
     parts = list(_PART.finditer(text.strip()))
     if (
         not parts

@@ -188,7 +188,7 @@ def _inner(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
 
 
 def _meant(words: str, parser: argparse.ArgumentParser) -> str:
-    """The flags that the unknown ones are close to, as the end of a sentence; empty where there are
+    """The flags that the unknown ones are close to, as the end of a sentence; empty if there are
     none.
     """
     import difflib

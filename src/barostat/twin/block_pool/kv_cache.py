@@ -49,7 +49,7 @@ class KvCache:
 
     @property
     def nothing(self) -> Hit:
-        """No cached prefix."""
+        """The result of a lookup without a hit."""
         return self._lookup.nothing
 
     def step_starts(self) -> None:
@@ -133,7 +133,7 @@ class KvCache:
 
     def resume(self, request: Request, new_tokens: int, watermark_blocks: int) -> bool:
         """True, and the request, whose fetched KV it holds, has room for that many more tokens;
-        False where the pool lacks it.
+        False if the pool lacks it.
         """
         if self.settings.reserve_full_isl:
             need = self.left_to_hold(request)
@@ -142,7 +142,7 @@ class KvCache:
         return self.extend(request, new_tokens, watermark_blocks)
 
     def extend(self, request: Request, new_tokens: int, watermark_blocks: int = 0) -> bool:
-        """True, and the request has room for that many more tokens; False where the pool lacks it.
+        """True, and the request has room for that many more tokens; False if the pool lacks it.
 
         Either way what has left its windows is free.
         """

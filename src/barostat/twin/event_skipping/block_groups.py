@@ -188,7 +188,7 @@ class BlockGroups(GroupsState):
         assert fits
 
     def extend(self, mover: Mover, count: int) -> bool:
-        """True, and the running request has room for that many more tokens; False where the pool
+        """True, and the running request has room for that many more tokens; False if the pool
         lacks it. Either way what it has left is free.
         """
         assert isinstance(mover, BlockMover)
@@ -229,5 +229,5 @@ class _FreeBlocks:
 
     @property
     def free(self) -> int:
-        """Blocks that nobody holds."""
+        """Number of free blocks."""
         return self._pool.free_blocks

@@ -383,7 +383,7 @@ class CountedGroups(GroupsState):
         self._schedule(mover, count)
 
     def extend(self, mover: Mover, count: int) -> bool:
-        """True, and the running request has room for that many more tokens; False where the pool
+        """True, and the running request has room for that many more tokens; False if the pool
         lacks it. Either way what it has left is free.
         """
         assert isinstance(mover, GroupMover)

@@ -107,7 +107,7 @@ class EventSkippingRun:
 
     def _stride(self, until_ns: int) -> bool:
         """Steps up to one in which requests end, or after which those hold nothing that did: True
-        where there was such a step.
+        if there was such a step.
         """
         state, outcome, pace, each = self._state, self._outcome, self._pace, self._each_ns
         buckets, size, ends, add, gaps = (
@@ -173,7 +173,7 @@ class EventSkippingRun:
         return bool(ending or self._ending)
 
     def _step(self) -> bool:
-        """One step with whatever it decides. False where nothing will ever happen again."""
+        """One step with whatever it decides. False if nothing will ever happen again."""
         settings, state, outcome = self._settings, self._state, self._outcome
         arrival = self._intake.next_ns
         if arrival is not None and arrival <= self._now_ns:

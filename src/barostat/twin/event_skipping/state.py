@@ -81,7 +81,7 @@ class FreeCount(Protocol):
 
     @property
     def free(self) -> int:
-        """Blocks that nobody holds."""
+        """Number of free blocks."""
 
 
 class EventSkippingState:
@@ -126,7 +126,7 @@ class EventSkippingState:
         return Mover(row, limit, life)
 
     def step_starts(self) -> None:
-        """Another step is scheduled."""
+        """Called when another step is scheduled."""
 
     def admission_starts(self) -> None:
         """Requests that wait are tried in this step."""
@@ -165,7 +165,7 @@ class EventSkippingState:
         raise NotImplementedError
 
     def extend(self, mover: Mover, count: int) -> bool:
-        """True, and the running request has room for that many more tokens; False where the pool
+        """True, and the running request has room for that many more tokens; False if the pool
         lacks it.
         """
         computed = self.computed(mover)

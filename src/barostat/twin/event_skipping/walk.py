@@ -23,7 +23,7 @@ class StepPlan:
 
 
 def plan_running(state: EventSkippingState, limit: int) -> StepPlan | None:
-    """The plan, with its blocks taken, where nobody is preempted or left out for it; None where
+    """The plan, with its blocks taken, where nobody is preempted or left out for it; None if
     that takes a walk.
     """
     decode_need = state.decode_need()
@@ -92,7 +92,7 @@ def squeeze_running(state: EventSkippingState, limit: int) -> StepPlan | None:
 
 def _make_room(state: EventSkippingState, plan: StepPlan, mover: Mover, count: int) -> bool:
     """True, and the request has room for so many tokens, after preempting from the end as long as
-    it takes; False where it takes the request itself.
+    it takes; False if it takes the request itself.
     """
     while not state.extend(mover, count):
         victim = next(reversed(state.running.values()))

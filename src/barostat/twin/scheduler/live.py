@@ -95,7 +95,7 @@ class Output:
 
 @dataclass(slots=True)
 class Tick:
-    """What a tick brought. `until_ns`: when the next is due; None where nothing happens until
+    """What a tick brought. `until_ns`: when the next is due; None if nothing happens until
     somebody adds or aborts something.
     """
 
@@ -128,7 +128,7 @@ class LiveEngine:
         return self._scheduler.unfinished
 
     def add(self, request: LiveRequest) -> None:
-        """The request waits."""
+        """Queue a request."""
         self._requests[request.request_id] = request
         self._scheduler.add(request)
 

@@ -51,11 +51,11 @@ class RankSteps(Steps):
         return used, len(scheduler.running), len(scheduler.waiting)
 
     def put(self, row: Row, output_tokens: int, at_ns: int) -> None:
-        """The request waits here."""
+        """Let a request arrive at that time, in ns."""
         self._add(at_ns, row, output_tokens)
 
     def begin(self, now_ns: int) -> int | None:
-        """The next step is made up: how long it takes by itself, None where it computes nothing."""
+        """The next step is made up: how long it takes by itself, None if it computes nothing."""
         self._now_ns = now_ns
         self._made = self.scheduler.schedule()
         duration_ns = self._account(self._made)

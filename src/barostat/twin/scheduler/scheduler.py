@@ -99,7 +99,7 @@ class Scheduler:
         self._batch_slots = 0 if drafting is None else drafting.batch_slots
 
     def add(self, request: Request) -> None:
-        """The request waits."""
+        """Queue a request."""
         self.waiting.add(request)
 
     def abort(self, request: Request) -> None:
@@ -120,7 +120,7 @@ class Scheduler:
 
     @property
     def first_waiting(self) -> Request | None:
-        """The request that is admitted next; None where none waits."""
+        """The request that is admitted next; None if none waits."""
         queue = self.holding if len(self.holding) else self.waiting
         return queue.first() if len(queue) else None
 
@@ -308,7 +308,7 @@ class Scheduler:
         self.waiting.put_back_all(passed_over)
 
     def _fetch(self, step: Step, request: Request, hit: Hit) -> bool:
-        """True, and the request holds blocks for KV that is on its way from now on; False where it
+        """True, and the request holds blocks for KV that is on its way from now on; False if it
         does not fit beside what the prompts under way still need.
         """
         reserved = sum(map(self.kv.left_to_hold, self._prefills))

@@ -18,7 +18,7 @@ class Ordered(Protocol):
 
     @property
     def order(self) -> tuple[int, float, str]:
-        """(priority, arrival, request id)."""
+        """Sort key: (priority, arrival, request id)."""
 
 
 T = TypeVar("T", bound=Ordered)
@@ -42,7 +42,7 @@ class ArrivalQueue(deque[T]):
         return self[0]
 
     def everyone(self) -> list[T]:
-        """All that wait."""
+        """Return all waiting requests."""
         return list(self)
 
 
@@ -82,7 +82,7 @@ class PriorityQueue(Generic[T]):
         heapq.heapify(self._heap)
 
     def everyone(self) -> list[T]:
-        """All that wait."""
+        """Return all waiting requests."""
         return [entry[2] for entry in self._heap]
 
 

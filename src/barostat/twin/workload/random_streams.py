@@ -29,7 +29,7 @@ class Dice:
         self._state = int.from_bytes(digest, "big")
 
     def bits(self) -> int:
-        """64 random bits."""
+        """Return 64 random bits."""
         self._state = (self._state + _STEP) & _MASK
         mixed = self._state
         mixed = ((mixed ^ (mixed >> 30)) * _FIRST) & _MASK
@@ -54,7 +54,7 @@ class Dice:
         return -mean * math.log1p(-self.uniform())
 
     def normal(self) -> float:
-        """Mean 0, deviation 1."""
+        """Return a standard normal number (mean 0, deviation 1)."""
         return math.sqrt(-2 * math.log1p(-self.uniform())) * math.cos(2 * math.pi * self.uniform())
 
     def lognormal(self, mean: float, sigma: float) -> float:
@@ -80,7 +80,7 @@ class Dice:
         ]
 
     def gamma(self, shape: float) -> float:
-        """Mean `shape`, variance `shape`."""
+        """Return a gamma-distributed number of mean `shape` and variance `shape`."""
         if shape < 1:
             return float(self.gamma(shape + 1) * (1 - self.uniform()) ** (1 / shape))
         d = shape - 1 / 3

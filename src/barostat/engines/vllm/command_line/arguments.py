@@ -88,7 +88,7 @@ class CommandLine:
     started: bool = False
 
     def text(self, name: str) -> str | None:
-        """The value of the argument as text, or None where it is not given."""
+        """The value of the argument as text, or None if it is not given."""
         found = self.settings.get(name)
         return found.text if found is not None else None
 
@@ -210,7 +210,7 @@ def script_index(elements: Sequence[str]) -> int | None:
 
 
 def _has_own_parameters(words: Sequence[Word]) -> bool:
-    """True where "$@" is something else than the elements behind the text: `set -- ...`, `shift`, a
+    """True if "$@" is something else than the elements behind the text: `set -- ...`, `shift`, a
     function.
     """
     texts = [word.text if not word.operator else f"\n{word.text}" for word in words]

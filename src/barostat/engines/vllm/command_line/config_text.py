@@ -36,7 +36,7 @@ class NotPlain:
 
 
 def value_in(text: str, name: str) -> str | None:
-    """The setting as it is written there, or None where it is not."""
+    """The setting as it is written there, or None if it is not."""
     found = _find(text.splitlines(), canonical_name(name))
     return found[1].value if found is not None else None
 

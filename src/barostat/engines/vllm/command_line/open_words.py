@@ -51,7 +51,7 @@ def is_named(setting: GivenArgument) -> bool:
 
 
 def _refers(word: Word) -> bool:
-    """True where a variable may make it an argument, or several; without a shell it stays one word,
+    """True if a variable may make it an argument, or several; without a shell it stays one word,
     with the beginning that it has.
     """
     return (

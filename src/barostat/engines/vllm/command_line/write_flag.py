@@ -217,7 +217,7 @@ def with_variable(
     """The elements with every assignment of that variable in a shell text (`X=1 vllm serve`,
     `export X=1`) set to `value`, or taken away.
 
-    As `changed_elements`; None where no shell text assigns it.
+    As `changed_elements`; None if no shell text assigns it.
     """
     edit = _Edit([str(element) for element in args])
     script = script_index(edit.elements)
@@ -240,7 +240,7 @@ def with_variable(
 
 
 def _assignments(words: list[Word], name: str) -> list[tuple[list[Word], Word]] | None:
-    """The words that set the variable for the server, each with its command; None where one may not
+    """The words that set the variable for the server, each with its command; None if one may not
     count (a branch, `unset`, `+=`).
     """
     found: list[tuple[list[Word], Word]] = []

@@ -35,7 +35,7 @@ class Stamp(NamedTuple):
 def local_stamp(
     month: int, day: int, hour: int, minute: int, second: float, rank: int = ENGINE
 ) -> Stamp | None:
-    """The stamp of a date without a year, or None where it is no date."""
+    """The stamp of a date without a year, or None if it is no date."""
     if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 61):
         return None
     days = _DAYS_BEFORE[month - 1] + min(day, 28 if month == 2 else 31) - 1

@@ -67,7 +67,7 @@ class StatisticsLine:
         self._generated += stats.generation_tokens
 
     def text(self, now_s: float) -> str | None:
-        """The line for the time since the last one; None where this interval and the one before
+        """The line for the time since the last one; None if this interval and the one before
         were idle.
         """
         span_s = now_s - self._last_s

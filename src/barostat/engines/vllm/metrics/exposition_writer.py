@@ -48,7 +48,7 @@ def _escaped(value: str) -> str:
 
 
 class Gauge:
-    """Numbers that are set."""
+    """A gauge: its values are set."""
 
     kind = "gauge"
 
@@ -62,7 +62,7 @@ class Gauge:
         self._values[labels] = value
 
     def lines(self) -> list[str]:
-        """The metric's lines."""
+        """Render the gauge in Prometheus text format."""
         return [
             f"# HELP {self.name} {self.words}",
             f"# TYPE {self.name} gauge",
@@ -118,7 +118,7 @@ class Counter(_Begun):
         self._values[labels] += value
 
     def lines(self) -> list[str]:
-        """The metric's lines."""
+        """Render the counter in Prometheus text format."""
         return [
             f"# HELP {self.name}_total {self.words}",
             f"# TYPE {self.name}_total counter",
@@ -154,7 +154,7 @@ class Histogram(_Begun):
         self._sums[labels] += value
 
     def lines(self) -> list[str]:
-        """The metric's lines."""
+        """Render the histogram in Prometheus text format."""
         found = [f"# HELP {self.name} {self.words}", f"# TYPE {self.name} histogram"]
         for labels, counts in self._counts.items():
             total = 0
@@ -187,7 +187,7 @@ class Summary(_Begun):
         self._sums[labels] = self._sums.get(labels, 0.0) + value
 
     def lines(self) -> list[str]:
-        """The metric's lines."""
+        """Render the summary in Prometheus text format."""
         found = [f"# HELP {self.name} {self.words}", f"# TYPE {self.name} summary"]
         for labels, count in self._counts.items():
             found.append(f"{self.name}_count{_text(labels)} {number(count)}")

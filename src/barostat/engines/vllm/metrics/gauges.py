@@ -14,7 +14,7 @@ Points = list[tuple[float, float]]
 
 
 def gauge_signals(engine: EngineScrapes) -> list[Signal | None]:
-    """Every signal that gauges and the configuration metric give; None where the metric is not
+    """Every signal that gauges and the configuration metric give; None if the metric is not
     there.
     """
     usage, usage_source = _usage(engine)

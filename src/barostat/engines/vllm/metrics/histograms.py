@@ -32,7 +32,7 @@ _MEANS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 def histogram_signals(engine: EngineScrapes) -> list[Signal | None]:
     """Quantiles between the first and the last scrape, and means between consecutive ones; None
-    where nothing was observed.
+    if nothing was observed.
 
     One scrape alone gives the request shape since the start of the engine, and says so; latencies
     of a whole life would hide the present.

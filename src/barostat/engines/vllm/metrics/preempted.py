@@ -60,7 +60,7 @@ def preempted_signal(engine: EngineScrapes) -> Signal | None:
 
 
 def _answered(exposition: Exposition) -> float | None:
-    """Answers of the generating paths since the start of the server; None where HTTP answers are
+    """Answers of the generating paths since the start of the server; None if HTTP answers are
     not counted, or one stands for an unknown number of requests.
     """
     answers = [

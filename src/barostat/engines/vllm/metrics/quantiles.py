@@ -30,7 +30,7 @@ class Histogram:
         return None if counts[-1] < 0 else Histogram(self.bounds, _ascending(counts))
 
     def plus(self, other: Histogram) -> Histogram | None:
-        """Both together; None where the buckets differ."""
+        """Both together; None if the buckets differ."""
         if self.bounds != other.bounds:
             return None
         return Histogram(
@@ -42,7 +42,7 @@ class Histogram:
         return Histogram(self.bounds, (0.0,) * len(self.bounds))
 
     def up_to(self, bound: float) -> float | None:
-        """Observations of at most `bound`; None where no bucket ends there."""
+        """Observations of at most `bound`; None if no bucket ends there."""
         for end, count in zip(self.bounds, self.counts, strict=True):
             if end == bound:
                 return count
@@ -61,7 +61,7 @@ class Quantile:
 
 def histogram(buckets: Iterable[tuple[Mapping[str, str], float]]) -> Histogram | None:
     """The histogram of `_bucket` samples given as (labels, value), several series added up; None
-    where it is not whole.
+    if it is not whole.
 
     A half scrape may have lost the end of it: without +Inf nothing can be said. A bucket that
     several processes wrote at different instants may be smaller than the one below it: it is raised

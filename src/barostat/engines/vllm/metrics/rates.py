@@ -185,7 +185,7 @@ def _prefix_hits(engine: EngineScrapes) -> Signal | None:
 
 
 def _prefix_hit_steps(engine: EngineScrapes) -> Signal | None:
-    """Hits over queries between scrapes; nothing where no prompt was looked up."""
+    """Hits over queries between scrapes; nothing if no prompt was looked up."""
     queried = {(step.start, step.end): step.gain for step in _steps(engine, names.PREFIX_QUERIES)}
     points = [
         (step.end, min(1.0, step.gain / queried[step.start, step.end]))
@@ -198,7 +198,7 @@ def _prefix_hit_steps(engine: EngineScrapes) -> Signal | None:
 
 
 def _accepted_drafts(engine: EngineScrapes) -> Signal | None:
-    """Accepted drafts over the requests' steps that had any; nothing where nobody drafted."""
+    """Accepted drafts over the requests' steps that had any; nothing if nobody drafted."""
     drafted = _total(_steps(engine, names.DRAFTED_STEPS))
     accepted = _total(_steps(engine, names.ACCEPTED_DRAFT_TOKENS))
     if not drafted or not accepted or drafted[0][1] <= 0:

@@ -19,7 +19,7 @@ _NO_SETTING = ("engine", "model_name", "pid")
 
 
 class VersionHint(NamedTuple):
-    """The versions that the names fit: at least `low`, before `high`; None where nothing bounds
+    """The versions that the names fit: at least `low`, before `high`; None if nothing bounds
     them. `because` names what says so.
     """
 

@@ -88,7 +88,7 @@ def checked_proxy(url: str, field: str, where: str) -> str:
 
 def environment_proxy(server: str, env: Mapping[str, str]) -> tuple[str, str]:
     """The proxy that the environment wants for this server, and the variable that says so; both
-    empty where it wants none.
+    empty if it wants none.
 
     This machine's own addresses are asked directly, and so is what NO_PROXY names.
     Errors: InputError for a proxy that cannot be used.

@@ -51,7 +51,7 @@ class RequestFailed:
 
     @property
     def may_pass(self) -> bool:
-        """True where another try may go through."""
+        """True if another try may go through."""
         return self.kind in PASSING
 
     def error(self) -> OutsideError:

@@ -145,12 +145,12 @@ class _Entry:
     file: Path
 
     def text(self, key: str) -> str:
-        """The value as text, empty where it is absent."""
+        """The value as text, empty if it is absent."""
         value = self.values.get(key)
         return value if isinstance(value, str) else ""
 
     def path(self, key: str) -> Path | None:
-        """The file named there."""
+        """Return the path under a key, relative to the kubeconfig's folder; None if it is not set."""
         return self.file.parent / Path(self.text(key)).expanduser() if self.text(key) else None
 
     def pem(self, key: str) -> str | None:

@@ -201,7 +201,7 @@ class _Response:
                     return
 
     def answer(self, cut: str) -> Answer:
-        """What came."""
+        """Return the response received so far. `cut`: why it is incomplete."""
         return Answer(self.status, self._type, b"".join(self._body), cut)
 
 

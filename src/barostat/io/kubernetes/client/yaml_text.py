@@ -26,10 +26,7 @@ class _Loader(LOADER):  # type: ignore[misc, valid-type]
 
 
 def decoded(text: str) -> Any:
-    """The document.
-
-    Errors: NoYaml.
-    """
+    """Parse a YAML document. Errors: NoYaml if it is invalid or too large."""
     try:
         if why := too_much(text):
             raise NoYaml(why)

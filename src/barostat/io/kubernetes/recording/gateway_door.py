@@ -83,7 +83,7 @@ class GatewayDoors:
     _session: httpx.AsyncClient | None = None
 
     async def close(self) -> None:
-        """No connection is open."""
+        """Close the connections."""
         if self._session is not None:
             await self._session.aclose()
             self._session = None

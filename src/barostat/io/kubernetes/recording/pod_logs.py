@@ -30,7 +30,7 @@ async def read_log(
     within_s: float = LOG_S,
 ) -> bytes | RequestFailed | None:
     """The log, each line behind its time: whole, or where it is long its first and last parts. None
-    where the container has none yet.
+    if the container has none yet.
     """
     deadline = time.monotonic() + within_s
     head_bytes = most_bytes // 2

@@ -53,11 +53,11 @@ class PodRoute:
 
     @property
     def base(self) -> str:
-        """`pod inference/vllm-0:8000`."""
+        """Name for display: `pod inference/vllm-0:8000`."""
         return f"pod {self.namespace}/{self.pod}:{(self._chosen or self.candidates[0]).port}"
 
     def at(self, path: str) -> str:
-        """`pod inference/vllm-0:8000/metrics`."""
+        """Source of a signal: `pod inference/vllm-0:8000/metrics`."""
         return f"{self.base}{path}"
 
     async def close(self) -> None:

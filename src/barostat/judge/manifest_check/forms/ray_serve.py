@@ -175,7 +175,7 @@ def _first(rows: Sequence[_Row], key: str) -> _Row | None:
 
 
 def _model(document: Document, text: Node, item: Sequence[_Row]) -> Given | None:
-    """`model_source`, or the id where that is all there is; nothing where the source is a mapping
+    """`model_source`, or the id where that is all there is; nothing if the source is a mapping
     (a bucket).
     """
     loading = next(

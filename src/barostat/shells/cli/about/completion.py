@@ -48,7 +48,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script; as `completion names KIND`, which the scripts call, the names of a kind, or
-    nothing where they cannot be had.
+    nothing if they cannot be had.
     """
     if arguments.shell == "names":
         for name in names(arguments.kind or "", arguments):

@@ -21,7 +21,7 @@ _ASKED = "targets|namespaces|cards|models|pages"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. `takes`: a kind of name, `words A B`, `value`, or nothing where it is a
+    """One option. `takes`: a kind of name, `words A B`, `value`, or nothing if it is a
     switch.
     """
 

@@ -175,7 +175,7 @@ def _cost_cells(made: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _cost_note(rows: list[Row]) -> str:
-    """Return what the costs of a million tokens are of; empty where there are none."""
+    """Return what the costs of a million tokens are of; empty if there are none."""
     mix = next((made["costMix"] for _, made, _ in rows if made and "costMix" in made), None)
     if mix is None:
         return ""

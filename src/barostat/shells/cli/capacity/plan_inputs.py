@@ -174,7 +174,7 @@ def asked(arguments: argparse.Namespace) -> PlanInput:
 
 def _known_name(running: str | None, served: str | None) -> str | None:
     """The catalogue's name for the running model: itself, as which it is served, or the last part
-    of a path that is not on this machine. None where none of them is known.
+    of a path that is not on this machine. None if none of them is known.
     """
     if running is not None and (Path(running).exists() or find_model(running) is not None):
         return running
@@ -290,7 +290,7 @@ def _joined(command: list[str], flags: list[str]) -> list[str]:
 
 
 def states(arguments: argparse.Namespace, *names: str) -> bool:
-    """True where the engine's own command line behind `--` has one of these arguments."""
+    """True if the engine's own command line behind `--` has one of these arguments."""
     return bool(arguments.command) and any(
         name in command_line.parse(arguments.command, {}).settings for name in names
     )
@@ -319,7 +319,7 @@ def _cards(name: str, parallel: int | None) -> CardCount:
 
 
 def _parallel(words: list[str], environment: Mapping[str, str]) -> int | None:
-    """How many cards the parallel sizes make; None where none is given."""
+    """How many cards the parallel sizes make; None if none is given."""
     settings = command_line.parse(words, environment).settings
     sizes = [settings[name].text for name in _PARALLEL if name in settings]
     return (

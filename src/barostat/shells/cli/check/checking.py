@@ -33,7 +33,7 @@ _VERSION = re.compile(r"\bv?\d+\.\d+(?:\.\d+)?\b")
 
 
 def refusals(arguments: argparse.Namespace) -> str:
-    """Why these arguments make no sense together, empty where they do."""
+    """Why these arguments make no sense together, empty if they do."""
     if not arguments.paths and not arguments.live:
         return "what is to be checked? files, folders, - for stdin, or --live TARGET"
     if not arguments.live and (arguments.namespace or arguments.context or arguments.kubeconfig):

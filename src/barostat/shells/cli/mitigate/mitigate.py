@@ -265,7 +265,7 @@ def into_source(found: Prepared, arguments: argparse.Namespace) -> int:
 
 
 def _shown(found: Prepared, *, pause_owner: bool) -> bool:
-    """The plan, its checks and what would be written, for a person; False where there is nothing to
+    """The plan, its checks and what would be written, for a person; False if there is nothing to
     say yes to.
     """
     from barostat.shells.reports.incident.plan_text import checks_text, plan_text, source_text

@@ -139,7 +139,7 @@ def _edit(gathered: Gathered, at: Argument | Given, change: ConfigChange) -> Edi
 
 
 def _span(gathered: Gathered, place: Place) -> tuple[Document | None, tuple[int, int]]:
-    """The file in which a person edits that place, and where in it; None where that is not told."""
+    """The file in which a person edits that place, and where in it; None if that is not told."""
     if place.file not in gathered.origins:
         document = next((one for one in _documents(gathered) if one.file == place.file), None)
         return (document, (place.start, place.end)) if place.start >= 0 else (None, (0, 0))

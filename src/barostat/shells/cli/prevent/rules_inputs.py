@@ -135,7 +135,7 @@ def _running(arguments: argparse.Namespace, terms: Terms) -> Terms:
 
 
 def labels_of(target: str, kubernetes: Mapping[str, Any]) -> dict[str, str]:
-    """Namespace and pods of a workload, as labels of Prometheus; empty where the target names none,
+    """Namespace and pods of a workload, as labels of Prometheus; empty if the target names none,
     or pods of several namespaces.
 
     `kubernetes`: the recording's documents by kind.

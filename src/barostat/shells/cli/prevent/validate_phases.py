@@ -198,7 +198,7 @@ class Validation:
         return Traffic(made.rows, 0, f"{made.description}, {per_s:.3g} requests/s")
 
     def _beyond(self, target: Target) -> tuple[list[Check], bool]:
-        """One request beyond each limit of a request: is it refused? True where a person stopped
+        """One request beyond each limit of a request: is it refused? True if a person stopped
         it.
         """
         checks: list[Check] = []
@@ -226,7 +226,7 @@ class Validation:
         return checks, False
 
     def _knee(self, target: Target, start_per_s: float) -> tuple[Knee, bool]:
-        """What the search found; True where a person stopped it."""
+        """What the search found; True if a person stopped it."""
         search = Bisection(start_per_s, within_ratio=self.within_ratio, trials=self.trials)
         while (trial := search.following()) is not None:
             for_s = max(self.phase_s, min(trial.times * self.phase_s, _LONGEST_TRIAL_S))
@@ -255,7 +255,7 @@ class Validation:
 
 
 def _worth_more(phases: Sequence[Phase]) -> bool:
-    """False where a person stopped it, or where most was not answered: what was carried says how
+    """False if a person stopped it, or where most was not answered: what was carried says how
     much the next phases send.
     """
     return 2 * phases[0].found.ok >= phases[0].found.sent and not any(

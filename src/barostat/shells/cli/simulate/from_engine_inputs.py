@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """An engine as it was seen. `pace` and `traffic` are None where the arguments give them.
+    """An engine as it was seen. `pace` and `traffic` are None if the arguments give them.
     `measured`: its own numbers, by name, `within` the buckets that its quantiles lie in.
 
     `arguments`: those given, and what was not given as the engine has it.

@@ -121,7 +121,7 @@ def front_of(pace: Pace) -> float:
 
 
 def interval_of(pace: Pace) -> list[Pace]:
-    """The pace at the ends of what it may be off by: faster, slower. Nothing where it is exact."""
+    """The pace at the ends of what it may be off by: faster, slower. Nothing if it is exact."""
     if not isinstance(pace, LinearPace | ModelledPace) or not pace.error_ratio:
         return []
     return [pace.scaled(max(0.05, 1 - pace.error_ratio)), pace.scaled(1 + pace.error_ratio)]

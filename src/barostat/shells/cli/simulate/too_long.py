@@ -21,7 +21,7 @@ class TooLong(NamedTuple):
 
 
 def too_long(settings: Settings, rows: Sequence[Row]) -> TooLong | None:
-    """Those of the rows that this engine refuses for their length; None where it takes all."""
+    """Those of the rows that this engine refuses for their length; None if it takes all."""
     count = sum(is_refused_of_itself(settings, row) for row in rows)
     if not count:
         return None

@@ -386,7 +386,7 @@ def _labels(
 
 
 def _not_started(settings: Settings, start: StartFacts, made: CapacityPlan | None) -> str:
-    """Why the engine would not start with that pool; empty where it would."""
+    """Why the engine would not start with that pool; empty if it would."""
     if made is not None and made.beyond.value > 0 and made.total is not None:
         return _no_room(made, made.total.value)
     if made is not None and not made.pool.fits:
@@ -427,7 +427,7 @@ def _no_room(made: CapacityPlan, total_bytes: float) -> str:
 
 
 def _readable(given: CommandLine, name: str) -> str:
-    """Return the path that the argument names, empty where it is not given.
+    """Return the path that the argument names, empty if it is not given.
 
     Errors: InputError for a file that cannot be read.
     """

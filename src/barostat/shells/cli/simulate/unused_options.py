@@ -45,7 +45,7 @@ def refuse_idle(
 ) -> None:
     """Nothing, where every option given can act.
 
-    `source`: the engine or bundle that is looked at, None where none is. `looks`: the flag that
+    `source`: the engine or bundle that is looked at, None if none is. `looks`: the flag that
     would name one. `acting`: settings of a model that act here without one.
     Errors: InputError naming the first option that has no effect here, and what it needs.
     """

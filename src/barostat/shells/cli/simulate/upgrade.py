@@ -31,7 +31,7 @@ _EXIT = {"safe": 0, "watch": 3, "do-not": 1}
 
 
 def is_asked(arguments: argparse.Namespace) -> bool:
-    """True where two versions are to be compared: OLD..NEW, or NEW beside an engine or a limits
+    """True if two versions are to be compared: OLD..NEW, or NEW beside an engine or a limits
     file that says which version runs today.
     """
     version = arguments.engine_version

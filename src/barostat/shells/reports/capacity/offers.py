@@ -192,7 +192,7 @@ def _emulated(plan: CapacityPlan) -> str:
 
 
 def _beyond_slo(one: Offer, need: Need) -> str:
-    """What its own interval has beyond the SLO, as a sentence; empty where it holds throughout."""
+    """What its own interval has beyond the SLO, as a sentence; empty if it holds throughout."""
     beyond = [
         f"{name} may be {format_seconds(times[2])} where {format_seconds(limit)} is allowed"
         for name, field, limit in (

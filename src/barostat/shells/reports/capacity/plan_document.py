@@ -143,7 +143,7 @@ def _verdict(answer: CapacityAnswer) -> Verdict:
 
 def _memory(shown: Sequence[tuple[str, CapacityAnswer]]) -> Section:
     """Where one GPU's memory goes, a bar for each, all on one scale, with the end of the card;
-    empty where no card's size is known.
+    empty if no card's size is known.
     """
     bars = [
         (name, parts, _total(answer)) for name, answer in shown if (parts := memory_parts(answer))
@@ -159,7 +159,7 @@ def _memory(shown: Sequence[tuple[str, CapacityAnswer]]) -> Section:
 
 
 def _memory_lines(answer: CapacityAnswer) -> list[Block]:
-    """The bar of signs, and what each sign is; nothing where the card's size is not known."""
+    """The bar of signs, and what each sign is; nothing if the card's size is not known."""
     parts = memory_parts(answer)
     total = sum(size for _, size in parts)
     cells, so_far = "", 0.0

@@ -42,7 +42,7 @@ def not_measured(found: Iterable[SymptomFinding]) -> list[str]:
 
 
 def _source(verdict: Unknown) -> str:
-    """The sources whose readings are all that is missing; empty where there is another reason."""
+    """The sources whose readings are all that is missing; empty if there is another reason."""
     if "measured" not in verdict.why or not verdict.missing:
         return ""
     found = {

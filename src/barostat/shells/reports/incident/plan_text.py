@@ -89,7 +89,7 @@ def plan_text(plan: RemedyPlan, replica: ReplicaReport) -> str:
 
 def _candidate_lines(plan: RemedyPlan, replica: ReplicaReport) -> list[str]:
     """Today and each candidate on the twin, with its price, as `diagnose` ranks them; nothing
-    where none was tried.
+    if none was tried.
     """
     trials = replica.trials
     if trials is None or trials.today is None:

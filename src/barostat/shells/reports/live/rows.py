@@ -87,7 +87,7 @@ class Since:
 def _over(
     by_engine: Mapping[str, Window], name: str, together: Callable[[Iterable[float]], float]
 ) -> float | None:
-    """The last fresh value over all engines of the replica; None where none has it."""
+    """The last fresh value over all engines of the replica; None if none has it."""
     found = [
         signal.last for window in by_engine.values() if (signal := window.fresh(name)) is not None
     ]

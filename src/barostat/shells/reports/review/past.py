@@ -48,7 +48,7 @@ class Past:
 
     @property
     def lasts(self) -> bool:
-        """True where it has a duration."""
+        """True if it has a duration."""
         return self.end > self.start
 
 

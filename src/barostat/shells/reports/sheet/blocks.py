@@ -143,7 +143,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A small heading and a list; nothing where there is nothing to list."""
+    """A small heading and a list; nothing if there is nothing to list."""
 
     title: str
     items: Sequence[Text | Item]
@@ -152,7 +152,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it; nothing where that shows nothing. `apart`: behind a rule;
+    """A heading and what stands below it; nothing if that shows nothing. `apart`: behind a rule;
     `small`: within another section.
     """
 

@@ -103,7 +103,7 @@ def figures(drawn: Sequence[Chart], span: Span) -> tuple[Figure, ...]:
 
 
 def figure(chart: Chart, span: Span) -> Figure | None:
-    """Return the drawing with its caption; None where it has no point."""
+    """Return the drawing with its caption; None if it has no point."""
     if not any(line.points for line in chart.lines):
         return None
     keys = [Entry(line.name, line.kind) for line in chart.lines if line.name]

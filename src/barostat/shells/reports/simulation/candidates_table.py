@@ -38,7 +38,7 @@ def candidate_rows(shown: list[tuple[str, Outcome, Summary]], slo: Slo) -> list[
 
 def off_rows(ends: Mapping[str, Sequence[Summary]]) -> list[tuple[str, ...]]:
     """What each comes to where steps are as short, and as long, as they may be, the heading first;
-    nothing where they are exact.
+    nothing if they are exact.
     """
 
     def span(one: float | None, other: float | None) -> str:

@@ -45,7 +45,7 @@ def closing(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo) ->
 
 
 def refused_of_themselves(outcome: Outcome) -> str:
-    """How many were refused for their length, in a clause; empty where none was."""
+    """How many were refused for their length, in a clause; empty if none was."""
     count = sum(one.status in OF_ITSELF for one in outcome.rejections)
     total = len(outcome.lives) + len(outcome.rejections)
     return (

@@ -126,7 +126,7 @@ def by_arrival(
 
 
 def first_token_s(life: Life) -> float | None:
-    """The wait for the first token, without what clients wait beyond the steps; None where none
+    """The wait for the first token, without what clients wait beyond the steps; None if none
     came.
     """
     return None if life.first_token_ns is None else (life.first_token_ns - life.arrival_ns) / NS

@@ -39,7 +39,7 @@ class Row:
 
     @property
     def workload_name(self) -> str:
-        """`inference/deployment/vllm`; empty where no workload is known."""
+        """`inference/deployment/vllm`; empty if no workload is known."""
         reference = self.worst.workload
         if reference is None:
             return ""

@@ -79,7 +79,7 @@ def _told(tuned: Tuned) -> tuple[Severity, str]:
 
 
 def _tiles(tuned: Tuned) -> list[tuple[str, str, str]]:
-    """Then, beside today, on requests that the search has not seen; empty where it was stopped
+    """Then, beside today, on requests that the search has not seen; empty if it was stopped
     before.
     """
     if tuned.proof is None:

@@ -49,7 +49,7 @@ class Tuned:
     @property
     def holds(self) -> bool | None:
         """True if the winner keeps the service level: as the proof saw it, else as the search did;
-        None where nothing was run.
+        None if nothing was run.
         """
         return self.results.keeps(self.best) if self.proof is None else self.proof.holds
 
@@ -113,7 +113,7 @@ def tune_args(tuned: Tuned) -> str:
 
 def beside_args(tuned: Tuned) -> str:
     """What bare arguments do not tell, in a sentence: that nothing better was found, or what is no
-    argument. Empty where they tell all.
+    argument. Empty if they tell all.
     """
     short = [] if tuned.holds is not False else ["the service level does not hold with them"]
     if not tuned.changed:
