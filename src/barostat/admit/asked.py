@@ -17,7 +17,7 @@ class AskedRequest:
     """One request as it arrived at `at` (seconds, any clock that only goes forward; the same for
     every call).
 
-    `tenant`: by its key, "" where tenants are not told apart. `route`: of a short list (`chat`,
+    `tenant`: by its key, "" if tenants are not distinguished. `route`: of a short list (`chat`,
     `completions`, `responses`, `messages`). `input_tokens`: the prompt, or all prompts of a list;
     `counted_as` says how it is known. `output_limit`: the stated max_tokens (or
     max_completion_tokens, max_output_tokens) of one sequence, None if it states none; 0 where
@@ -26,8 +26,8 @@ class AskedRequest:
     has it, lower is more important. `prefix_key`: equal for requests that begin alike (0: unknown),
     for affinity. `class_key`: what else tells lengths apart (a model alias, thinking on or off, a
     tool call), of few values, "" for none. `not_on`: replicas that it may not go to: they do not
-    serve its model, or just failed for it before anything was sent. `priority_class`: the class that
-    it names, "" for that of its tenant.
+    serve its model, or just failed for it before anything was sent. `priority_class`: the class
+    that it names, "" for that of its tenant.
     """
 
     at: float

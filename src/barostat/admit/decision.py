@@ -47,7 +47,7 @@ class Admitted(NamedTuple):
 
 
 class Queued(NamedTuple):
-    """Waits, at most until `deadline_at`; `due` tells of it under the same `reservation`. One that
+    """Waits, at most until `deadline_at`; `due` reports it under the same `reservation`. One that
     leaves is `returned` like any other.
     """
 
@@ -64,8 +64,8 @@ class CountFirst(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Not forwarded. `retry_after_s`: None if the same request will never pass. `reservation`:
-    of one that waited, else 0.
+    """Not forwarded. `retry_after_s`: None if the same request will never pass. `reservation`: the
+    queued request's, else 0.
     """
 
     status: Literal[400, 403, 413, 429, 503]

@@ -151,8 +151,8 @@ def next_due_at(ledger: Ledger, at: float) -> float | None:
 
 
 def produced(ledger: Ledger, reservation: int, tokens: int, at: float) -> Ledger:
-    """Each of its sequences has produced so many tokens. Fewer than before, or of one that is gone,
-    changes nothing.
+    """Record the tokens that each of its sequences has produced. A smaller number than before, or
+    an unknown reservation, changes nothing.
     """
     one = ledger.reservations.get(reservation)
     if one is None or tokens < one.produced:

@@ -151,8 +151,8 @@ class HeldForecast:
         )
 
     def paced(self, tokens: int, for_s: float) -> None:
-        """A sequence has taken so long for so many tokens: what is not heard of yet is reckoned by
-        it.
+        """A sequence has taken so long for so many tokens: used to estimate progress not yet
+        reported.
         """
         said = for_s / tokens
         self.token_s = (
@@ -161,7 +161,7 @@ class HeldForecast:
 
     def produced_by(self, one: Holding, at: float) -> int:
         """Return its output tokens at `at`: those heard of, and since then at the pace of this
-        replica. An answer that is not streamed is heard of when it is whole.
+        replica. Progress of a response that is not streamed is only known at its end.
         """
         token_s, for_s = self.token_s, at - one.heard_at
         if not token_s or for_s <= 0:
@@ -322,7 +322,7 @@ class HeldForecast:
             self.class_tokens.pop(one.rank, None)
 
     def classes_changed(self) -> None:
-        """Count the tokens of each priority class anew, after the rules changed."""
+        """Recount the tokens of each priority class after a change of the rules."""
         self.class_tokens.clear()
         for one in self.live.values():
             if one.priority_class is not None:

@@ -29,10 +29,9 @@ class Ledger:
     """The state of one gateway. Mutable; it belongs to one caller.
 
     `lines`: who waits for which engines; the first is that of all of them. `queued`: requests that
-    wait, in any line; `queues`: the lines in which they do. `shed`: those that waited until one of a
-    more important class took their place, and are to be told. `learned`: of engines of which it was
-    not told what they serve. `forecast_error`: mean distance of an answer from its expected length,
-    over that.
+    wait, in any line; `queues`: the lines in which they do. `shed`: those that waited until one of
+    a more important class took their place, and are to be told. `learned`: of engines whose models
+    are unknown. `forecast_error`: mean distance of an answer from its expected length, over that.
     """
 
     __slots__ = (
@@ -194,7 +193,7 @@ class Ledger:
 
     def learned_of(self, names: Collection[str]) -> Learned | None:
         """What is learned of those of these engines that are here; where they do not serve the
-        same, of those of which it was not told what they serve. None if none of them is here.
+        same, of those whose models are unknown. None if none of them is here.
         """
         found = {replica.learned for name, replica in self.replicas.items() if name in names}
         if len(found) > 1:

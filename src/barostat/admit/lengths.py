@@ -159,7 +159,7 @@ class LengthClass:
         return mean
 
     def expire(self) -> None:
-        """The table is made anew when it is next asked."""
+        """The table is rebuilt on its next use."""
         self._root_seen = 0
 
     def _row(self, place: int, cut: int) -> tuple[float, ...]:

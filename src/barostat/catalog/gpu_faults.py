@@ -57,7 +57,7 @@ THROTTLE_CLASS: dict[str, ThrottleClass] = {
 XID_OF_APPLICATIONS: frozenset[int] = frozenset(
     code for code, row in XIDS.items() if row.kind == "application"
 )
-"""Xid codes that a faulty program causes: the card goes on working. A wrong kernel, not a broken
+"""Xid codes that a faulty program causes: the card keeps working. A wrong kernel, not a broken
 card.
 """
 

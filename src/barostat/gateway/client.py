@@ -1,10 +1,10 @@
 """One client's connection: requests are read within bounds, answered in order, and a client that
 has gone is known at once.
 
-A request's head is made anew from what was understood of it (`request_head`); its body is kept
-until it is whole, because a decision needs it and because only what is still there can be sent
-again. While an answer is under way the connection is read on: that is how the gateway notices that
-a client has gone, whatever it sent before.
+A request's head is rebuilt from its parsed fields (`request_head`); its body is kept until it is
+whole, because a decision needs it and because only what is still there can be sent again. While an
+answer is under way the connection is read on: that is how the gateway notices that a client has
+gone, whatever it sent before.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ClientConnection(ClientSide):
     # -- the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client is there; one too many is told so."""
+        """A client is there; excess connections are rejected."""
         self.transport = transport  # type: ignore[assignment]
         gateway = self.gateway
         gateway.clients.add(self)
@@ -266,7 +266,7 @@ class ClientConnection(ClientSide):
             )
 
     def on_message_complete(self) -> None:
-        """The request is whole: its turn comes when those before it are answered."""
+        """The request is whole: it is handled after those before it are answered."""
         if self.closing or (
             self.head.upgrade and self.head.has_body and self.parser.should_upgrade()
         ):  # its body is still to come
@@ -319,9 +319,7 @@ class ClientConnection(ClientSide):
     # -- what the exchange tells
 
     def answered(self, *, keep: bool) -> None:
-        """The answer under way is complete; the next request has its turn, or the connection
-        ends.
-        """
+        """The answer under way is complete; handle the next request or close the connection."""
         self.current = None
         if not keep or self.closing or self.gateway.draining:
             self.end()

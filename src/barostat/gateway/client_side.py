@@ -20,8 +20,8 @@ class ClientSide(ABC):
 
     @abstractmethod
     def answered(self, *, keep: bool) -> None:
-        """The answer under way is complete: the next request has its turn, or (not `keep`) the
-        connection ends.
+        """The answer under way is complete: handle the next request or (not `keep`) close the
+        connection.
         """
 
     @abstractmethod
@@ -30,7 +30,7 @@ class ClientSide(ABC):
 
     @abstractmethod
     def tenant_of(self, key: bytes) -> str | None:
-        """The tenant whose key this is, None for nobody's."""
+        """Return the tenant of a key; None for an unknown key."""
 
     @property
     @abstractmethod

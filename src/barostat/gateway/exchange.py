@@ -1,7 +1,7 @@
 """One request from the moment it is whole until it is accounted for: decided, forwarded, passed
 back, settled exactly once.
 
-What happens is told to the exchange's machine (`exchange_machine.py`), which says what to do; this
+Events are passed to the exchange's machine (`exchange_machine.py`), which returns commands; this
 does it: with the desk, a connection to an engine, and the client's connection.
 """
 
@@ -285,8 +285,8 @@ class Exchange(Asking):
     # -- commands
 
     def _do(self, commands: Commands) -> None:
-        """Carry out what the machine says, the frequent first. What may lead to a further event
-        stands last.
+        """Carry out what the machine says, the frequent first. Commands that may cause further
+        events come last.
         """
         for command in commands:
             if command is SEND:

@@ -59,7 +59,7 @@ class Do:
 
 
 class Refuse(NamedTuple):
-    """Answer in place of the engine, and settle. `ended`: what the ledger is told."""
+    """Answer in place of the engine, and settle. `ended`: what is reported to the ledger."""
 
     status: int
     reason: str
@@ -320,7 +320,7 @@ class ExchangeMachine:
         return _END_STREAM
 
     def drained(self, now: float) -> Commands:
-        """The gateway ends: a stream gets its proper end, a request without an answer is told."""
+        """The gateway ends: a stream is ended properly, a request without a response gets an error."""
         state = self.state
         if state in ("streaming", "ending"):
             return self._ends(now, "draining")

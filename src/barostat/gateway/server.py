@@ -210,9 +210,7 @@ class _Serving:
         )
 
     async def _shared_budget(self, gateway: Gateway) -> SharedBudget | None:
-        """The part in the budgets that several gateways share, where it is asked for: only then
-        Redis is needed.
-        """
+        """This gateway's part in the shared budgets, if configured: only then Redis is needed."""
         settings = self._settings
         if settings.shared_budget is None:
             return None
@@ -238,7 +236,7 @@ class _Serving:
         return budget
 
     async def _external(self, gateway: Gateway) -> ExternalProcessor | None:
-        """The external processor, where it is asked for: only then gRPC is needed."""
+        """The external processor, if configured: only then gRPC is needed."""
         if self._settings.ext_proc is None:
             return None
         try:

@@ -62,7 +62,7 @@ class Rounds:
             told(self.now)
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Ticks go on by themselves until `stop`."""
+        """Start the timer; it ticks until `stop`."""
 
         def again() -> None:
             self._timer = loop.call_later(TICK_S, again)

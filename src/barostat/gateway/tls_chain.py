@@ -20,7 +20,7 @@ class _Encrypted(Exception):
 
 
 def _no_password() -> str:
-    """Nobody is asked on the terminal: a gateway that waits there serves nobody."""
+    """It never prompts on the terminal, because a gateway that waits there serves no requests."""
     raise _Encrypted
 
 

@@ -198,8 +198,8 @@ class UpstreamConnection:
         """Transport callback: the engine reads again."""
 
     def leave(self) -> None:
-        """The exchange needs nothing more of it: the engine notices that nobody listens, and stops
-        its work.
+        """The exchange needs nothing more of it: the engine notices the closed connection and
+        aborts the request.
         """
         self.exchange = None
         self.transport.abort()

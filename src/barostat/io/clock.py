@@ -30,7 +30,7 @@ class Clock(Protocol):
 class SteadyClock:
     """The wall clock as it stood at the start, carried on by the monotonic one.
 
-    Two scrapes never change places when somebody sets the time.
+    Scrapes keep their order when the system time is changed.
     """
 
     def __init__(self) -> None:

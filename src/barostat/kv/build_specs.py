@@ -146,9 +146,7 @@ def resolved_block_tokens(model: Architecture, flags: Deployment) -> tuple[int, 
 
 
 def _attention_token_bytes(model: Architecture, flags: Deployment) -> Fraction:
-    """Bytes of one token in one attention layer as the alignment reckons them: the model's main
-    attention.
-    """
+    """Bytes of one token in one attention layer as used for alignment: the model's main attention."""
     for layer in model.layers:
         for cache in layer:
             if isinstance(cache, Latent):

@@ -47,8 +47,8 @@ class Layout:
 
     @property
     def charged_bytes(self) -> tuple[int, ...]:
-        """Bytes that the start-up check reckons for one block on each stage. Before 0.15 each was
-        charged the whole model (seen in 0.14).
+        """Bytes of one block on each pipeline stage, as vLLM's start-up check computes them. Before
+        0.15 each was charged the whole model (seen in 0.14).
         """
         if self.is_packed and self.flags.version.before("0.29.0"):
             return tuple(tuple_bytes(groups) if groups else 0 for groups in self.by_stage)

@@ -85,7 +85,7 @@ def _sampler(
 
 
 def _tower(model: Architecture, flags: Deployment, spent: Footprint) -> Estimate | None:
-    """The largest image or video, where the engine was told not to profile it."""
+    """The largest image or video, if profiling it was disabled."""
     if flags.profiles_items or flags.text_only:
         return None
     tower = tower_profile(model, flags)

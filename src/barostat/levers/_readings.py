@@ -96,12 +96,12 @@ def running_target(window: Window) -> tuple[int, str] | None:
 
 
 def setting(window: Window, name: str) -> ConfigValue | None:
-    """A setting of the engine, or None if nothing tells it."""
+    """Return a setting of the engine; None if it is unknown."""
     return window.config.get(name)
 
 
 def given(window: Window, name: str) -> bool:
-    """True if somebody set it: it is no default."""
+    """True if it was set explicitly: it is no default."""
     found = window.config.get(name)
     return found is not None and found.provenance != "version-default"
 

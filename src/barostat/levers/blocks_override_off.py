@@ -1,4 +1,4 @@
-"""The pool has the size that the card has room for, and not one that somebody typed in.
+"""Let vLLM size the pool from the card's memory instead of a fixed number of blocks.
 
 Meaning: --num-gpu-blocks-override sets the number of blocks whatever the memory is. It is a knob
 for tests.

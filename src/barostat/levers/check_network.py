@@ -1,4 +1,4 @@
-"""What stands between client and engine is looked at, and the engine is left alone.
+"""Check the path between client and engine; leave the engine alone.
 
 Meaning: the time is lost before or behind the engine: connection limits, time-outs, buffering, a
 full proxy.

@@ -1,6 +1,6 @@
 """Long prompts are computed in pieces beside the decodes.
 
-Meaning: chunked prefill is on by default since vLLM 0.8.0; somebody may have switched it off.
+Meaning: chunked prefill is on by default since vLLM 0.8.0; it may have been switched off.
 When: it is off.
 Not when: it is on already.
 Undo: --no-enable-chunked-prefill.

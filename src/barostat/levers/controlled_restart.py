@@ -1,4 +1,4 @@
-"""A replica that gives no tokens is out of rotation and starts anew.
+"""Take a replica that generates no tokens out of rotation and restart it.
 
 Meaning: take it out of the routing, then delete the pod (or stop the process); what it holds is
 lost either way.

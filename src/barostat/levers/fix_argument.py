@@ -31,7 +31,7 @@ NAME = "fix-argument"
 
 
 def propose(situation: Situation) -> Proposal | NotApplicable:
-    """The value that fits where the line tells it; else the line itself."""
+    """The valid value if the log line shows it; else the line itself."""
     window = situation.window
     taken = situation.variant in ("pod", "argument", "") and not detail_of(
         window, "log_broken_install", "log_storage_refused"

@@ -3,7 +3,7 @@
 Meaning: another process holds memory of the card: an engine that did not end, a second server, a
 notebook.
 When: the card has less free memory at start than the engine asks for, or the pool does not fit, and
-somebody else holds memory.
+another process holds memory.
 Not when: the card is shared on purpose: then lower --gpu-memory-utilization to the engine's share.
 Undo: start the other process again, elsewhere.
 Proof: nvidia-smi shows this engine's processes alone; free memory at start is nearly the total.

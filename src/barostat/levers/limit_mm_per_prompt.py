@@ -1,4 +1,4 @@
-"""The engine is not measured at its start with an item that nobody sends.
+"""Do not profile items at start-up that no client sends.
 
 Meaning: at start the peak is measured with the largest item of one kind (a video, where the model
 takes videos), and what that took is kept free for good. --limit-mm-per-prompt with 0 for that kind

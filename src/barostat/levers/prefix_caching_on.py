@@ -1,11 +1,10 @@
 """Requests share the blocks of a common beginning, and a preempted request finds what it had
 computed.
 
-Meaning: prefix caching is on by default since vLLM 0.8.0; somebody may have switched it off.
+Meaning: prefix caching is on by default since vLLM 0.8.0; it may have been switched off.
 When: it is off. Measured on the 0.32.0 scheduler: 79,000 tokens recomputed without it, 52,000 with
 it.
-Not when: it is on already. Cached blocks that nobody holds count as free, so switching it off frees
-nothing.
+Not when: it is on already. Unused cached blocks count as free, so switching it off frees nothing.
 Undo: --no-enable-prefix-caching.
 Proof: prefix-cache hits are counted; tokens recomputed after preemptions fall.
 Source: vLLM 0.8.0 EngineArgs (default on V1), BlockPool.

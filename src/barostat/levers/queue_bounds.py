@@ -1,7 +1,7 @@
 """The engine answers 503 instead of queueing without bound.
 
 Meaning: --max-num-queued-reqs caps the unfinished requests (waiting and running) of an API server;
-beyond it a client is told at once.
+beyond it a client gets an immediate 503.
 When: the queue grows faster than it drains, and no gateway bounds it.
 Not when: before vLLM 0.29.0, where only a gateway can. It neither looks at KV usage nor ends
 preemption.

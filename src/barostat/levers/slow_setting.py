@@ -1,6 +1,6 @@
 """No setting makes a step take a multiple of what the card needs for it.
 
-Meaning: the engine does as it was told, and that costs: eager mode, debugging variables, layers
+Meaning: the engine was configured this way, and it is slow: eager mode, debugging variables, layers
 divided between nodes, weights in the host's memory, kernels that were not made for the card.
 When: steps are far slower than card, model and load should give, and such a setting is there.
 Not when: steps are as fast as they should be: eager mode in itself is no fault.

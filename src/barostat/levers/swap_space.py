@@ -7,7 +7,7 @@ sequences had nowhere to go.
 Not when: V1 accepts and ignores it up to 0.17.1, and the engine does not start with it from 0.18.0
 on.
 Undo: restore the former value, or remove the argument.
-Proof: the engine goes on under the same load, and the log has no such line.
+Proof: the engine keeps running under the same load, and the log has no such line.
 Source: vLLM 0.6 Scheduler._swap_out, CacheConfig.swap_space (4 GiB per card, refused above 0.7 of
 the host's memory); 0.11.0 (V0 is gone); 0.16.0 EngineCore (num_cpu_blocks = 0); 0.18.0 EngineArgs
 (the argument is gone).

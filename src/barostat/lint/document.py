@@ -46,7 +46,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """`text` instead of what stands from `start` to `end` of the file."""
+    """Replace the file's text from `start` to `end` with `text`."""
 
     file: str
     start: int
@@ -169,8 +169,8 @@ class Document:
         return Place(self.file, row + 1, start - self._lines[row] + 1, start, end)
 
     def within(self, node: Node, start: int, end: int) -> Place:
-        """The place of characters `start` to `end` of a scalar's value; the scalar's own where they
-        cannot be told apart.
+        """The place of characters `start` to `end` of a scalar's value; the scalar's own if they
+        cannot be distinguished.
         """
         offsets = self._offsets(node)
         if start < 0 or max(start + 1, end) > len(offsets):

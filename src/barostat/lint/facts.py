@@ -218,14 +218,14 @@ class Engine:
     is missing. `env_complete`: so for its variables. `stuck`: elements that hold an argument and
     its value together. `cut`: a blank behind the backslash that was to continue the line.
     `handed_on`: the start of the server where the image's entry point is the server already.
-    `dropped`: the script of `sh -c` that gets none of the words behind it.
-    `unset`: references in arguments that nothing tells. `not_text`: values of a container's command
-    and variables that YAML reads as a number or a boolean. `card_hint`: what the pod's placement
-    says of the card. `stretch`: which part of a script starts it; those of another part may be
-    stopped before, or never be started (another function). `profiles`: of compose, one of which
-    starts it; none: always. `published`: ports of the container that the host publishes.
-    `built`: compose builds the image here and gives it that name. `stored_model`: from where KServe
-    fetches the model, which it puts at /mnt/models.
+    `dropped`: the script of `sh -c` that gets none of the words behind it. `unset`: unresolved
+    references in arguments. `not_text`: values of a container's command and variables that YAML
+    reads as a number or a boolean. `card_hint`: what the pod's placement says of the card.
+    `stretch`: which part of a script starts it; those of another part may be stopped before, or
+    never be started (another function). `profiles`: of compose, one of which starts it; none:
+    always. `published`: ports of the container that the host publishes. `built`: compose builds the
+    image here and gives it that name. `stored_model`: from where KServe fetches the model, which it
+    puts at /mnt/models.
     """
 
     name: str
@@ -316,8 +316,8 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """A configuration that tells Prometheus what to scrape. `of`: services or pods by `selector`,
-    or anything (its own language).
+    """A Prometheus scrape configuration. `of`: services or pods by `selector`, or anything (its own
+    language).
 
     `plain`: the selector consists of labels only, so its targets are known. `ports`: endpoint
     names, each with its place.
@@ -334,8 +334,8 @@ class Scrape:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A PromQL expression that somebody acts on. `what`: alert, record, scaler, and by which
-    name.
+    """A PromQL expression used by an alert, an autoscaler or a rollout. `what`: alert, record,
+    scaler, and by which name.
     """
 
     what: Literal["alert", "record", "scaler"]

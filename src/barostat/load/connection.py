@@ -58,7 +58,7 @@ class Connections:
         self.open(exchange)
 
     def open(self, exchange: Carried) -> None:
-        """The request goes on a connection of its own."""
+        """Send the request on a connection of its own."""
         task = asyncio.get_running_loop().create_task(self._open(exchange))
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)

@@ -42,8 +42,8 @@ class RunBounds:
 
 
 class Run:
-    """Mutable; used once. `progress`: told about once a second how many were sent, have ended, and
-    are under way.
+    """Mutable; used once. `progress`: called about once a second with the numbers of requests sent,
+    ended and in flight.
     """
 
     def __init__(

@@ -222,9 +222,9 @@ def _restarted(pod: Object) -> bool:
 
 @dataclass(slots=True, repr=False)
 class Engines:
-    """All engines that can be seen. `namespace`: None for the whole cluster. `direct`: engines are
-    asked by their pods' addresses, else through the API server. `prometheus`: read first; only what
-    it does not know is asked.
+    """All visible engines. `namespace`: None for the whole cluster. `direct`: engines are scraped at
+    their pods' addresses, else through the API server. `prometheus`: read first; only engines that
+    it does not know are scraped.
 
     `mine`: whether a workload is in the shard that is watched. `listed`: the pods were read at least
     once, and not too long ago.
@@ -354,7 +354,7 @@ class Engines:
         return PodRoute(self.cluster, namespace, name, name, places, may_forward=False)
 
     async def _guess(self) -> None:
-        """Pods that may be engines under another name are asked once in a while."""
+        """Pods that may be engines under another name are probed occasionally."""
         now = self.clock.now()
 
         async def one(uid: str, pod: Object) -> None:
@@ -536,7 +536,7 @@ def _replica(engine: Engine) -> ReplicaRecording:
 
 
 def _trimmed(pod: Object) -> Object:
-    """The pod without what nobody reads: managed fields are a third of it."""
+    """The pod reduced to what is read: managed fields are a third of it."""
     metadata = {key: one for key, one in mapping(pod, "metadata").items() if key != "managedFields"}
     return {**pod, "metadata": metadata}
 

@@ -35,8 +35,8 @@ LOOK_S = 30.0
 STALLED_LOOK_S = 90.0
 """A scheduler is stalled only after a minute in which nothing runs."""
 OURS = "op-"
-"""How the id of a remedy begins that an operator began: another operator may go on with it. One
-that a person began is the person's.
+"""How the id of a remedy begins that an operator began: another operator may continue it. One that
+a person began is the person's.
 """
 READY_S = 1800.0
 READ_OUT_S = 20.0
@@ -278,7 +278,7 @@ class Healing:
         return f"its successor was not Ready within {READY_S / 60:.0f} min"
 
     async def _whole(self, key: Key, campaign: Campaign, gone: str) -> bool:
-        """True if the pod of that uid is gone and every pod that is asked for is Ready."""
+        """True if the pod with that UID is gone and all desired pods are Ready."""
         seen = campaign.last_seen
         if seen is None:
             return False

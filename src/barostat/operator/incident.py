@@ -30,7 +30,7 @@ MOST_ROWS = 16
 Severity = Literal["info", "warning", "critical"]
 Phase = Literal["Open", "Healing", "Healed", "Recovered", "NotHealed"]
 """Open: harm is there. Healing: a remedy runs. Healed: a remedy ended it, verified. Recovered: it
-ended without one. NotHealed: a remedy was taken back or refused, and the harm is still there.
+ended without one. NotHealed: a remedy was rolled back or refused, and the harm persists.
 """
 ENDED: tuple[Phase, ...] = ("Healed", "Recovered")
 ConditionType = Literal["Harmful", "Planned", "Remedied"]

@@ -1,8 +1,8 @@
 """The operator's own objects in the cluster: PressureIncidents, Events, and the status of
 ServingLimits. All are written with the operator's field manager, and nothing else is.
 
-Level-triggered: what the state wants is remembered, compared with what was written, and written
-again until it is there, also where somebody deleted it.
+Level-triggered: the desired objects are kept in memory, compared with the written ones, and
+rewritten until they exist, even if they were deleted.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class IncidentObjects:
                     self.forgotten.remove(gone)
 
     async def _check(self) -> None:
-        """Incidents that somebody deleted are wanted again."""
+        """Deleted incidents are recreated."""
         if self.clock.now() - self._checked_at < CHECK_EVERY_S or not self.wanted:
             return
         self._checked_at = self.clock.now()

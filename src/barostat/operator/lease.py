@@ -1,8 +1,8 @@
 """Lets one operator act on a shard, by a Lease of coordination.k8s.io.
 
 Each renewal is valid for 15 s; an operator that could not renew for 10 s stops acting, which leaves
-5 s in which nobody acts. Only the monotonic clock counts: timestamps written by other operators are
-never compared with the local time, so clock steps are harmless.
+5 s in which no operator acts. Only the monotonic clock counts: timestamps written by other
+operators are never compared with the local time, so clock steps are harmless.
 
 Each shard has its own lease (`shards.py`). The lease of the first shard states the number of
 shards. A holder of any shard stops acting within RENEW_WITHIN_S if that number differs from its
@@ -34,7 +34,7 @@ ASKED_BY = "barostat.dev/asked-by"
 
 @dataclass(slots=True)
 class Lease:
-    """The lease of that name, as one holder. `leads` is asked before every write.
+    """The lease of that name, as one holder. `leads` is checked before every write.
 
     `shards`: how many there are. `first`: the lease of the first shard; None for that one itself.
     `held_beside`: other shards that this process holds. `may_give`: whether it can be handed over
@@ -66,8 +66,8 @@ class Lease:
         return time.monotonic() - self._renewed_at < RENEW_WITHIN_S and layout_of.has_layout()
 
     def has_layout(self) -> bool:
-        """True if the lease, read lately, has the number of shards that this process has, and
-        nobody can act by another one any more.
+        """True if the lease, read recently, has this process's number of shards, and no operator
+        can act on another number.
         """
         now = time.monotonic()
         if self._layout is None or now - self._layout_read_at >= RENEW_WITHIN_S:

@@ -32,8 +32,8 @@ class FiringAlert:
 @dataclass(slots=True)
 class Listening:
     """The port. `page`: the metrics. `ready`: why it is not ready; empty if it is. `fired`: called
-    with the alerts that fire. `token`: what Alertmanager has to send; empty on loopback, where it
-    needs none, and elsewhere, where nobody may post then.
+    with the alerts that fire. `token`: what Alertmanager has to send; empty: none is needed on
+    loopback, and elsewhere posting is disabled.
     """
 
     host: str

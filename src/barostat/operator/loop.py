@@ -394,7 +394,7 @@ class Operator:
         return {} if isinstance(found, RequestFailed) else mapping(found, "metadata", "annotations")
 
     async def _limits(self) -> dict[Key, tuple[ServingLimits | None, Object]]:
-        """ServingLimits by the workload that they are for. One that cannot be read is told."""
+        """ServingLimits by the workload that they are for. Unreadable ones are reported."""
         listed = await self.cluster.list(SERVING_LIMITS, self.settings.namespace)
         if isinstance(listed, RequestFailed):
             if listed.kind != "not-found":
@@ -577,7 +577,7 @@ def made_all(
 
 
 async def live(operator: Operator, stop: asyncio.Event) -> None:
-    """Its rounds, until told to stop."""
+    """Run rounds until stopped."""
     interval_s = operator.settings.interval_s
     while not stop.is_set():
         began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Harm that comes if the trend of one replica goes on, and replicas that differ from the others.
+"""Harm predicted if the trend of one replica continues, and replicas that differ from the others.
 
 the pool fills          judge/diagnosis/forecast.py, by the report
 the SLO breaks          its p99 rises steadily and reaches the limit within the horizon

@@ -62,7 +62,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """A diagnosis of a workload that says somebody is harmed."""
+    """A diagnosis of a workload with harm."""
 
     cause: str
     severity: Severity
@@ -75,7 +75,7 @@ class Harm:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Harm that comes if the trend goes on. `in_s`: None if no time can be said."""
+    """Harm predicted if the trend continues. `in_s`: None if no time can be said."""
 
     kind: str
     sentence: str
@@ -136,9 +136,9 @@ class RemedyEnded:
 class Seen:
     """All that was seen since the last step. `leads`: this operator holds the lease.
 
-    `kept`: incidents that the cluster holds, read when the lease was taken; None if they were
-    not read. `switched_off`: the switch for all is off: nothing is healed. `clock_set_s`: how far
-    the machine's clock was set since this operator started; `now` goes on evenly.
+    `kept`: incidents that the cluster holds, read when the lease was taken; None if they were not
+    read. `switched_off`: the switch for all is off: nothing is healed. `clock_set_s`: how far the
+    machine's clock was set since this operator started; `now` is monotonic.
     """
 
     leads: bool
@@ -531,7 +531,7 @@ def _remedied(
     now: float,
     commands: list[Command],
 ) -> TargetState:
-    """A plan or a remedy is asked for, or one is stopped."""
+    """Request a plan or a remedy, or stop one."""
     incident = target.incident
     if incident is None or incident.ended:
         return target

@@ -40,8 +40,8 @@ _HIGHEST = {
 
 
 def harm_of(examined: Examination, *, was_tried: bool = False) -> Harm | None:
-    """The harm that the examination shows; None if nobody is harmed, or it cannot be told.
-    `was_tried`: the examination is one of `tried`.
+    """The harm that the examination shows; None if there is no harm, or it is unknown. `was_tried`:
+    the examination is one of `tried`.
 
     A healthy engine whose pool will be full is not harmed yet: that is a prediction.
     """

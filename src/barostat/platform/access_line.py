@@ -132,7 +132,7 @@ class AccessEntry:
 
 
 def access(line: str) -> AccessEntry | None:
-    """The request that the line tells of, or None for any other line.
+    """Parse the request in an access-log line; None for any other line.
 
     Reads: common and combined, nginx-ingress, `rt=`/`urt=` forms, Traefik (CLF and JSON), Envoy and
     Istio (text and JSON), uvicorn, and JSON with the usual keys (nginx, Caddy, LiteLLM).

@@ -134,7 +134,7 @@ def name_of(item: Object) -> str:
 
 
 def is_going(item: Object) -> bool:
-    """True once somebody has asked for its end."""
+    """True if its deletion was requested."""
     return bool(text(item, "metadata", "deletionTimestamp"))
 
 

@@ -66,8 +66,8 @@ class Rollout:
 
 
 def last_rollout(documents: Mapping[str, Any], pod: str, at: float) -> Rollout | None:
-    """The rollout that the pod (or its workload, where the pod is not known) runs, or None if no
-    ReplicaSet tells.
+    """Return the rollout that the pod runs (or its workload, if the pod is unknown); None if no
+    ReplicaSet shows it.
     """
     found = find_pod(documents, pod)
     workload = workload_of(documents, found)

@@ -1,5 +1,4 @@
-"""What changed between two pod templates, flag by flag, as lines that a person can read and nobody
-has to hide.
+"""Differences between two pod templates, flag by flag, as readable lines without secrets.
 
 Secrets: the value of a flag or variable that is named like a secret is never shown; of other
 variables only those of the engine's own libraries are.

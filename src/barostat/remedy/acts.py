@@ -49,8 +49,8 @@ class ClaimHome:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseHome:
-    """Home carries no claim of this incident of this epoch or an earlier one; somebody else's claim
-    stays.
+    """Home carries no claim of this incident of this epoch or an earlier one; a claim of another
+    run is kept.
 
     `barostat.dev/ended` names the incident instead, so that a run of it that was only asleep cannot
     claim again.
@@ -210,7 +210,7 @@ class AwaitHome:
 @dataclass(frozen=True, slots=True)
 class AwaitDrained:
     """Wait until by the pod's own metrics no request runs, waits or comes for a whole grace period.
-    Done if it is gone, and with a note where clients go on sending to it.
+    Done if it is gone, with a note if clients keep sending to it.
 
     Reaching its deadline is no failure: the plan says what happens then.
     """
@@ -370,7 +370,7 @@ class TightenGateway:
 @dataclass(frozen=True, slots=True)
 class AwaitCalm:
     """Wait, renewing the lease, until the load is so low that the limit is no longer needed
-    (`LiveEdge`). Reaching its deadline is no failure: the limit is then taken back.
+    (`LiveEdge`). Reaching its deadline is no failure: the limit is then removed.
     """
 
 

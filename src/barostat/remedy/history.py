@@ -16,8 +16,8 @@ def is_open(state: State) -> bool:
 
 
 def taken_back_by(states: Sequence[State], incident: str) -> State | None:
-    """The rollback that took that incident's change back and still stands; None for none. `states`:
-    the newest first.
+    """The rollback of that incident's change that is still in effect; None for none. `states`: the
+    newest first.
     """
     undone: set[str] = set()
     for state in states:

@@ -112,7 +112,7 @@ class LiveEdge:
     """How running gateways hold a limit.
 
     Units: seconds. `lease_s`: after so long without a renewal a gateway goes by its file again. The
-    limit is needed until the pool of no engine has been fuller than `calm_ratio`, with nobody
+    limit is needed until the pool of no engine has been fuller than `calm_ratio`, with no request
     waiting, refused or preempted, for `calm_s`; but no longer than `longest_s`. `enforces`: a
     gateway only watched (--shadow), and holds the limits of its file too for that time.
     """
@@ -157,13 +157,13 @@ class RemedyPlan:
     `replicas`: units that home asks for now. `serving`: units that serve. `floor`: no fewer are
     ever in rotation, unless fewer serve already. `max_replicas`: no more are ever asked for (None:
     no limit is set). `baseline`: by signal, the values that the expectation is compared with
-    (`verify.baseline`). `template`: digest of the part of home that a change edits, as found; a home
-    that differs was changed by somebody else. `gpus`: of one unit. `unit_pods`: pods in a unit.
-    `parent`: the incident that ended last on home, as the plan found it; empty for none. `owners`:
-    the owners that are paused for it. `edge`: the gateways that hold the limit live. `rolls`: how
-    home's kind replaces units. `canary_percent`: requests that the canary gets by a weight of home's
-    own; 0 where it gets its share by itself. `surge`, `unavailable`: units that home's owner starts
-    beyond those asked for, or takes away, at a time while it rolls.
+    (`verify.baseline`). `template`: digest of the part of home that a change edits, as found; a
+    target that differs was changed by someone else. `gpus`: of one unit. `unit_pods`: pods in a
+    unit. `parent`: the incident that ended last on home, as the plan found it; empty for none.
+    `owners`: the owners that are paused for it. `edge`: the gateways that hold the limit live.
+    `rolls`: how home's kind replaces units. `canary_percent`: requests that the canary gets by a
+    weight of home's own; 0 where it gets its share by itself. `surge`, `unavailable`: units that
+    home's owner starts beyond those asked for, or takes away, at a time while it rolls.
     """
 
     id: str
@@ -196,7 +196,7 @@ class RemedyPlan:
     unit_pods: int = 1
 
     def __hash__(self) -> int:
-        """By the id: no two plans share one, and a plan is asked for its program at every step."""
+        """By the id: no two plans share one, and its program is computed at every step."""
         return hash(self.id)
 
     @property
@@ -287,8 +287,8 @@ class RemedyPlan:
         )
 
     def stays_paused(self, owner: PausedOwner) -> bool:
-        """True for who would take the change back: it stays paused until a person has put the
-        change into its source.
+        """True for an owner that would revert the change: it stays paused until a person has put
+        the change into its source.
         """
         return self.lever != ROLLBACK and takes_back(owner.kind, self.change)
 

@@ -157,7 +157,7 @@ def _rollout_complete(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 
 def _floor_holds(facts: Facts, plan: RemedyPlan) -> Verdict:
-    """Where fewer than the floor serve already, at least they go on."""
+    """If fewer than the floor serve already, those must keep serving."""
     serving = facts.serving or 0
     floor = min(plan.floor, plan.serving)
     left = min(plan.kept_in_rotation, serving)
@@ -210,7 +210,7 @@ def _proved_first(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 
 def _disruption_budget(facts: Facts, plan: RemedyPlan) -> Verdict:
-    """Where fewer serve already than it asks for, at least they go on."""
+    """If fewer serve already than it requires, those must keep serving."""
     minimum = min(facts.disruption_minimum or 0, plan.serving)
     return _verdict(
         plan.kept_in_rotation >= minimum,
@@ -390,7 +390,7 @@ def judged(facts: Facts, plan: RemedyPlan) -> tuple[tuple[Check, Verdict], ...]:
     """Every check that the plan's strategy asks for, with its verdict; a check that raises is its
     own Unknown.
 
-    Law: L2, a fact that was not read gives Unknown before its check is asked.
+    Law: L2, a fact that was not read gives Unknown, and its check is not run.
     """
     found: list[tuple[Check, Verdict]] = []
     unread = dict(facts.unread)

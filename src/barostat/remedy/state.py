@@ -102,8 +102,8 @@ class State:
 
     @property
     def may_write(self) -> bool:
-        """A person has agreed, or none is asked: until then nothing is written, not even that it
-        was refused.
+        """Consent was given or is not needed: until then nothing is written, not even that it was
+        refused.
         """
         return self.approved or self.plan.autonomy == "act" or self.revision > 0
 
@@ -127,8 +127,8 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """A record was read back, by another run. One that was handed off goes on: back, or forward
-    where it is committed.
+    """A record was read back, by another run. A handed-off remedy continues: back, or forward where
+    it is committed.
     """
 
     at: float
@@ -160,7 +160,7 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class Aborted:
-    """A person wants it ended: what was done is taken back."""
+    """A person wants it ended: what was done is rolled back."""
 
     at: float
     why: str = "a person ended it"
@@ -191,9 +191,9 @@ class Do:
 
     `claim`: what home's annotation must read at the moment of writing (ClaimHome writes it).
     `home`: what home's template must be, or the answer is Conflict: as the plan found it, as we
-    patched it, or anything (on the way back somebody else's change is left alone). `pod`: the one
-    that the act's slot names. `until`: when the machine stops waiting. The same key again is the
-    same act again.
+    patched it, or anything (a rollback leaves changes by others alone). `pod`: the one that the
+    act's slot names. `until`: when the machine stops waiting. The same key again is the same act
+    again.
     """
 
     key: str
@@ -209,7 +209,7 @@ class WriteRecord:
     """The record holds `state`.
 
     Fits: no record, one of a lower epoch, or one of this epoch and holder with no higher revision.
-    Else Conflict: somebody else goes on.
+    Else Conflict: another run continues.
     """
 
     key: str

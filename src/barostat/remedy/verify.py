@@ -39,8 +39,8 @@ FEWEST_REQUESTS = 20.0
 MOST_LONGER_S = 3600.0
 """Longer remaining times are not reported as a number."""
 BESIDE = ("itl_mean_s", "itl_p99_s")
-"""Promised beside what proves the change, and not measured everywhere: without the histogram, or
-where nobody streams.
+"""Promised beside what proves the change, and not measured everywhere: without the histogram, or if
+no client streams.
 """
 RELATIVE = ("falls", "rises", "holds")
 """Expectations that compare with the former value, and may differ by chance."""

@@ -1,5 +1,5 @@
-"""Verdicts on what is counted: log lines, events, flags of a status. Zero means somebody looked and
-found none.
+"""Verdicts on what is counted: log lines, events, flags of a status. Zero means that the log was
+read and none was found.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ full.
 
 Evidence: running_requests and the effective batch over the window, with a queue at the same time.
 
-Not evidence: a batch of one with nobody waiting (little traffic). A batch that max_num_seqs keeps
-at one or two. The end of an offline job.
+Not evidence: a batch of one with no request waiting (little traffic). A batch that max_num_seqs
+keeps at one or two. The end of an offline job.
 
 Mitigation: find what holds the queue: the pool (kv-capacity-waiting, kv-head-of-line-blocked),
 hybrid models whose smallest request takes a large share of the pool, or the host. Cap long requests

@@ -9,8 +9,8 @@ Evidence: the process state T or t; a frozen cgroup.
 
 Not evidence: a process that sleeps (state S): that is how it waits for work.
 
-Mitigation: kill -CONT the process, unpause the container; if nobody knows why it was stopped,
-restart the replica.
+Mitigation: kill -CONT the process, unpause the container; if the reason is unknown, restart the
+replica.
 
 Source: /proc/<pid>/stat, SIGSTOP.
 """

@@ -1,4 +1,4 @@
-"""The container ends again and again, and Kubernetes waits longer each time before it tries anew.
+"""The container keeps crashing, and Kubernetes waits longer before each restart.
 
 Meaning: the container is in CrashLoopBackOff: it ends soon after each start.
 

@@ -1,8 +1,8 @@
-"""The engine was put to sleep on purpose and serves nobody.
+"""The engine was put to sleep on purpose and serves no requests.
 
 Meaning: sleep mode: weights and pool have been released or offloaded until /wake_up.
 
-Impact: requests wait until somebody wakes the engine.
+Impact: requests wait until the engine is woken.
 
 Evidence: the engine_sleep_state metric (0.11.1 on).
 

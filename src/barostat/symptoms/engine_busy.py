@@ -14,7 +14,7 @@ token.
 Mitigation: none needed.
 
 Source: `vllm:num_requests_running`, `vllm:generation_tokens_total`, `vllm:prompt_tokens_total`;
-gauges keep their last value while the engine makes no step, which is why tokens are asked for.
+gauges keep their last value while the engine makes no step, so tokens are required as well.
 """
 
 from __future__ import annotations

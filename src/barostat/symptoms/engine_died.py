@@ -1,7 +1,7 @@
 """The engine core ended or failed to start; the API server only reports it.
 
 Meaning: the process that schedules and runs the model is gone. This line is the consequence: the
-root cause stands above it, in the core's or a worker's own lines.
+root cause is above it, in the core's or a worker's own lines.
 
 Impact: every request in flight fails with 500, then the server exits and is restarted.
 

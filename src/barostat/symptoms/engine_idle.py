@@ -1,4 +1,4 @@
-"""The engine has nothing to do: nobody runs, waits or arrives over the whole window.
+"""The engine has nothing to do: no request runs, waits or arrives in the whole window.
 
 Meaning: running and waiting are 0 in every reading and nothing was counted between them.
 

@@ -13,8 +13,8 @@ may not be able to name.
 Mitigation: end the other process, or place the two apart; where sharing is meant, set
 --gpu-memory-utilization of each to its share (from 0.9 on it counts per engine).
 
-Source: nvidia-smi compute apps, amd-smi process; vLLM "Error in memory profiling" when somebody
-else's use changes during start.
+Source: nvidia-smi compute apps, amd-smi process; vLLM "Error in memory profiling" when another
+process's use changes during start.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from barostat.core.window import Window
 from barostat.symptoms._lines import quote
 
 NOTABLE_BYTES = 1 << 30
-"""Displays and monitoring agents hold some hundred MiB; from 1 GiB on it is somebody's work."""
+"""Displays and monitoring agents hold some hundred MiB; from 1 GiB on it is another workload."""
 
 
 def judge(window: Window) -> Verdict:

@@ -6,7 +6,7 @@ Impact: the process that touched the row dies; results on some cards cannot be t
 reset.
 
 Evidence: uncorrected errors (volatile: since the driver was loaded), a row that could not be
-remapped. Rows or pages pending count little: the card goes on working.
+remapped. Rows or pages pending count little: the card keeps working.
 
 Not evidence: corrected errors: the card mended them; a steep rise is worth a ticket, not a page.
 

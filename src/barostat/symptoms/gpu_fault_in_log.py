@@ -1,7 +1,7 @@
 """The engine's log says that the card failed: uncorrectable ECC, lost from the bus, fabric not
 ready.
 
-Meaning: the driver told the engine that the card or the link between cards is unusable.
+Meaning: the driver reported to the engine that the card or the link between cards is unusable.
 
 Impact: the engine dies, and dies again on the same node.
 

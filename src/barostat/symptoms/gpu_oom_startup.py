@@ -29,13 +29,13 @@ from barostat.symptoms._lines import counted
 
 LINES = ("log_gpu_oom_startup",)
 NOTABLE_FOREIGN_BYTES = 1 << 30
-"""A display or a monitoring agent holds some hundred MiB; from 1 GiB on somebody else is at work on
-the card.
+"""A display or a monitoring agent holds some hundred MiB; from 1 GiB on another workload uses the
+card.
 """
 
 
 def judge(window: Window) -> Verdict:
-    """Present if memory ran out before the pool was there; says so where somebody else holds it."""
+    """Present if memory ran out before the pool was there; shows whether another process holds it."""
     verdict = counted(
         window,
         LINES,

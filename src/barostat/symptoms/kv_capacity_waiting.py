@@ -1,8 +1,8 @@
-"""Requests wait for KV blocks: the pool is full, and there are slots left that nobody can use.
+"""Requests wait for KV blocks: the pool is full, and the remaining slots cannot be used.
 
 Meaning: in most readings requests wait, the pool is at its ceiling and fewer requests run than may.
-The scheduler tries to admit the first in the queue at every step and cannot find it blocks; nobody
-behind it is tried.
+The scheduler tries to admit the first in the queue at every step and cannot find it blocks; no
+later request is tried.
 
 Impact: time to first token grows with the queue. If running requests keep growing, they start to
 preempt each other (see preemptions).
@@ -12,7 +12,7 @@ vLLM 0.20) and running_requests below the resolved limit, all at the same time. 
 sure sign of KV pressure: the preemption counter moves later.
 
 Not evidence: a queue while running equals the limit (slots-full). A queue with the pool half empty
-(prefill-budget-saturated, kv-head-of-line-blocked, deferred-waiting). A full pool with nobody
+(prefill-budget-saturated, kv-head-of-line-blocked, deferred-waiting). A full pool with no request
 waiting (healthy).
 
 Mitigation: fewer and shorter requests first: cap max_tokens and prompt length at the gateway, send

@@ -3,7 +3,7 @@
 Meaning: requests wait, slots are free, the step budget is not used up, and the pool is only part
 full. Since vLLM 0.19 a request is admitted only if its whole known sequence fits, not just its
 first chunk; with a watermark some blocks are kept free on top. The queue is strict: while its first
-request does not fit, nobody else is tried.
+request does not fit, no other is tried.
 
 Impact: short requests wait behind a long one although there is room for them. Throughput sags in
 waves as long prompts drain in.
@@ -43,7 +43,7 @@ anybody is being admitted.
 
 
 def _budget_is_free(window: Window) -> bool | None:
-    """True if steps have tokens to spare, False if they are full, None if it cannot be told."""
+    """True if steps have tokens to spare, False if they are full, None if unknown."""
     light = steps_are_light(window)
     if light is not None:
         return light

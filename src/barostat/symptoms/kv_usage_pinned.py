@@ -4,9 +4,9 @@ Meaning: running requests hold (nearly) every block of the pool. Either usage is
 most readings, or requests wait and the room that is left is smaller than what one running request
 holds on average (in a pool of few, large requests usage cannot get near 1).
 
-Impact: none by itself. With nobody waiting and nobody preempted this is an engine that uses what it
-was given. It is the precondition of harm: the next long prompt waits, and the next block that a
-running request needs is taken from another one.
+Impact: none by itself. With no request waiting or preempted, this is good use of the pool. It is
+the precondition of harm: the next long prompt waits, and the next block that a running request
+needs is taken from another one.
 
 Evidence: kv_usage_ratio over the window, with running and waiting requests. Blocks that only hold
 reusable prefixes count as free, so the number means requests, not cache.
@@ -15,7 +15,7 @@ Not evidence: GPU memory near 90 %: the pool is allocated at start and the card 
 % and at 100 % usage. One reading of 1.0 between two of 0.7. A usage of 0.6 to 0.9 with a queue: see
 kv-head-of-line-blocked.
 
-Mitigation: nothing while nobody waits. With a queue: cap output and input tokens at the edge,
+Mitigation: nothing while no request waits. With a queue: cap output and input tokens at the edge,
 spread the load, then grow the pool (fp8 KV, more memory for the pool, more replicas). Restarting to
 "defragment" does nothing: a paged pool has no holes.
 

@@ -1,7 +1,7 @@
 """The classic signature: GPU memory above 85 %, GPU utilisation below 60 %, with traffic.
 
 Meaning: what many guides take for KV pressure. It is shown as one row of evidence and is never a
-cause here: vLLM allocates its pool at start, so memory stands at the utilisation setting (0.9, from
+cause here: vLLM allocates its pool at start, so memory is at the utilisation setting (0.9, from
 0.20 on 0.92) from the first minute, full or empty.
 
 Impact: none by itself. Together with a queue, free slots and a full pool it rounds off the picture

@@ -13,7 +13,7 @@ positive pool.
 
 Mitigation: raise --gpu-memory-utilization, shard the model over more cards, quantise the weights,
 lower max_num_batched_tokens, max_num_seqs or multimodal limits (they set the profiled peak), or
---enforce-eager to save the graphs. Make sure nobody else holds memory on the card.
+--enforce-eager to save the graphs. Make sure that no other process holds memory on the card.
 
 Source: vLLM 0.6 to 0.33, check_enough_kv_cache_memory; Worker.determine_available_memory.
 """

@@ -3,7 +3,7 @@
 Meaning: no node has what the pod asks for: a free GPU, memory, the right labels, or a volume in its
 zone.
 
-Impact: capacity that was ordered is not there; the others carry its load.
+Impact: requested capacity is missing; the others carry its load.
 
 Evidence: phase Pending with the scheduler's reason.
 

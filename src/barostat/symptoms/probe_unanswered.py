@@ -1,7 +1,7 @@
 """A request for one token was sent on purpose and got no answer in its time.
 
-Meaning: the shortest possible request did not come back. With nobody in the queue the engine does
-not work; with a queue it may only be late.
+Meaning: the shortest possible request did not come back. With an empty queue, the engine is broken;
+with a queue it may only be late.
 
 Impact: what the probe sees, every client sees.
 

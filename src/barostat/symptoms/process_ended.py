@@ -7,7 +7,7 @@ Impact: nothing is served.
 Evidence: its exit status: 1 mostly a Python exception, 2 a refused argument, negative the signal
 (-9 SIGKILL: often host memory, -11 a crash in native code).
 
-Not evidence: status 0: somebody stopped it.
+Not evidence: status 0: it was stopped from outside.
 
 Mitigation: read the end of its log.
 

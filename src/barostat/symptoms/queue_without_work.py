@@ -4,7 +4,7 @@ Meaning: requests wait and none runs, no step and no token is counted, in most r
 gateway sends requests while the engine sees none.
 
 Impact: users wait for nothing. Either the scheduler cannot start its first request at all, or the
-core process stands still, or the requests are stuck before the engine (tokeniser, API server,
+core process is stopped, or the requests are stuck before the engine (tokeniser, API server,
 gateway).
 
 Evidence: waiting above 0 with running at 0 and no tokens or steps between readings;

@@ -11,11 +11,11 @@ Evidence: waiting_requests above 0 in most readings; in a single reading at leas
 of what runs.
 
 Not evidence: one or two waiting in one reading: they arrived within the step. Deferred requests (an
-adapter, a grammar, a transfer), where the engine tells them apart.
+adapter, a grammar, a transfer), if the engine counts them separately.
 
 Mitigation: find what holds it: kv-capacity-waiting, kv-head-of-line-blocked, slots-full,
 prefill-budget-saturated, deferred-waiting, queue-without-work. Meanwhile shed at the edge with a
-deadline: a request that nobody waits for any more is work for nothing.
+deadline: a request whose client has given up is wasted work.
 
 Source: `vllm:num_requests_waiting` (preempted ones included), `vllm:num_requests_waiting_by_reason`
 (0.20 on).

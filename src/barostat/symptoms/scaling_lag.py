@@ -1,6 +1,6 @@
 """Fewer replicas are ready than are wanted.
 
-Meaning: capacity was ordered and is not there yet: pods without a node, images being pulled,
+Meaning: capacity was requested and is not available yet: pods without a node, images being pulled,
 engines starting.
 
 Impact: the ready replicas carry the whole load; they look overloaded and are merely too few.

@@ -1,7 +1,7 @@
 """Shared memory between the engine's processes is too small.
 
-Meaning: several workers exchange data through /dev/shm, and a container gets 64 MiB of it unless
-told otherwise.
+Meaning: several workers exchange data through /dev/shm, and a container gets 64 MiB of it by
+default.
 
 Impact: multi-card engines fail at start, or hang in the first collective.
 

@@ -15,8 +15,9 @@ synchronous debugging, an attention backend or a format of weights without kerne
 
 Not evidence: an engine that idles between requests, or whose last one was given up (gauges keep
 their value). A long prompt, which is counted when it is over: readings without a token before it
-are its time. A step model of a kind of card, model or engine that was never measured: how far it
-may be off is told, and counts. Utilisation: a card that waits in a collective looks busy.
+are its time. A step model of a kind of card, model or engine that was never measured: its
+uncertainty is stated and taken into account. Utilisation: a card that waits in a collective looks
+busy.
 
 Mitigation: what explains it first. Between nodes: tensor parallelism inside a node and pipeline
 stages between them; a fast network with GPUDirect where that cannot be. Take off --enforce-eager

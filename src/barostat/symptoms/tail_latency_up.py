@@ -5,8 +5,7 @@ earlier part of the window. Gap between tokens: 99th percentile five times the m
 second, or ten times the median and 0.2 s. First token: 99th percentile above 5 s and ten times the
 median, or most of it spent in the queue. Either mean at least doubled within the window.
 
-Impact: users see streams that stop and go on (gap), or a long silence before the first word (first
-token).
+Impact: users see streams that pause (gap), or a long wait before the first word (first token).
 
 Evidence: ttft_p99_s against ttft_p50_s and queue_p99_s; itl_p99_s against itl_p50_s; the growth of
 their means.
@@ -42,7 +41,7 @@ as long as one that does not.
 """
 FIRST_TOKEN_RATIO = 10.0
 FIRST_TOKEN_S = 5.0
-"""A wait for the first token that nobody takes for normal, unless everybody has it."""
+"""A wait for the first token that is abnormal unless all requests have it."""
 QUEUED_SHARE = 0.5
 """A slow first token whose larger half is queueing is a tail whatever the median says: then
 everybody queues.

@@ -3,15 +3,15 @@
 Meaning: the scheduler has requests in its running list, and neither a token nor a step nor the
 pool's usage has moved since.
 
-Impact: every client of this replica waits, if it is still there; /health goes on answering 200, so
-no probe notices.
+Impact: every client of this replica waits, if it is still there; /health keeps answering 200, so no
+probe notices.
 
 Evidence: tokens_stalled_s; running_requests above 0; the gauges standing still. GPU utilisation of
 0 or of 100 % while it lasts.
 
-Not evidence: no tokens with nobody running (engine-idle). A very long prompt: its chunks move the
-pool's usage and the steps. An engine that sleeps. A count that stays when all clients give up at
-once, until the next step.
+Not evidence: no tokens with no request running (engine-idle). A very long prompt: its chunks move
+the pool's usage and the steps. An engine that sleeps. A count that stays when all clients give up
+at once, until the next step.
 
 Mitigation: take the replica out of rotation, keep its log and stacks (py-spy dump), restart it.
 Then core-stopped, collective-hang, gpu-xid. A probe on token progress finds it in seconds.

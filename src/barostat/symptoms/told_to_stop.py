@@ -1,7 +1,7 @@
-"""The engine's last life ended because it was told to stop.
+"""The engine's last run ended because it was asked to stop.
 
-Meaning: somebody sent SIGTERM: a rollout, a scale-in, an eviction, a drain, or a kubelet whose
-liveness probe had failed.
+Meaning: SIGTERM was sent from outside: a rollout, a scale-in, an eviction, a drain, or a kubelet
+whose liveness probe had failed.
 
 Impact: requests in flight were aborted unless a shutdown timeout was set (0.18 on).
 

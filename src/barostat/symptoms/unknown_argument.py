@@ -4,7 +4,7 @@ not accept.
 Meaning: argparse ended the process with exit code 2 before anything was loaded. Mostly a flag that
 was removed (swap-space from 0.18 on) or that a newer version brought.
 
-Impact: the container crash-loops at once; with a rolling update the old pods go on serving.
+Impact: the container crash-loops at once; in a rolling update the old pods keep serving.
 
 Evidence: "error: unrecognized arguments" or argparse's complaint about a value.
 

@@ -57,8 +57,8 @@ def _run(settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | Non
 
 
 def state_for(settings: Settings, rows: Sequence[Row]) -> EventSkippingState:
-    """The state of the fast form for such an engine and such requests: the least that tells its
-    blocks apart where their order decides.
+    """The state of the fast form for such an engine and such requests: the simplest one that tracks
+    blocks individually where their order matters.
     """
     if len(settings.groups) == 1 and settings.groups[0].is_full:
         if counts_say_all(settings, rows):
@@ -90,7 +90,7 @@ def share_nothing(rows: Sequence[Row]) -> bool:
 
 
 def counts_say_all(settings: Settings, rows: Sequence[Row]) -> bool:
-    """True if nobody can find a block that is not its own: then blocks need not be told apart.
+    """True if no request can find another's block: then blocks need not be tracked individually.
 
     With caching and priorities, a victim may leave a block behind that it finds beside a second one
     of the same content.

@@ -21,7 +21,7 @@ NS = 10**9
 # A client that was refused comes back no sooner than this, however short its pause.
 _AFTER_REFUSAL_NS = NS
 EDGE_INPUT_CAP = (413, "edge input cap")
-"""Status and reason of a prompt that is longer than what stands before the engine lets through."""
+"""Status and reason for a prompt longer than the gateway allows."""
 
 OF_ITSELF = frozenset({400, 413})
 """Statuses of a request that is refused for what it is, however little comes."""

@@ -50,11 +50,11 @@ class LinearPace:
         return max(1, round((duration_s + self.pair_s * pairs) * _NS))
 
     def decoding(self, decodes: int) -> tuple[float, float]:
-        """(seconds, seconds more for each cached token) of a step in which so many requests decode,
-        and nothing else is computed.
+        """(seconds, seconds more for each cached token) of a step in which that many requests
+        decode and nothing else is computed.
 
-        `step_ns` of such a step is their line, rounded: for who takes many steps of the same
-        requests.
+        `step_ns` of such a step is their line, rounded: for callers that take many steps of the
+        same requests.
         """
         return self.base_s + self.decode_s * decodes, self.kv_token_s
 

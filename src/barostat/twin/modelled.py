@@ -1,4 +1,4 @@
-"""How long a step takes as a step model has it: for engines that nobody has measured."""
+"""How long a step takes as a step model has it: for engines that were not measured."""
 
 from __future__ import annotations
 

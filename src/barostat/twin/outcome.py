@@ -37,8 +37,8 @@ class Outcome:
     requests in them.
 
     `load` has one entry per such step: (start in ns, free blocks, running, waiting), counted after
-    scheduling. `gaps` counts the times between a request's tokens, in ns. `stuck` is set where the
-    engine would never go on, with the reason.
+    scheduling. `gaps` counts the times between a request's tokens, in ns. `stuck`: why the engine
+    could never proceed; empty if it can.
     """
 
     lives: list[Life] = field(default_factory=list)

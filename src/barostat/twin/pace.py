@@ -12,8 +12,8 @@ class Pace(Protocol):
     """How long a step takes, and when the next may start."""
 
     def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int, pairs: int = 0) -> int:
-        """Duration of a step that computes so many prompt tokens and so many requests' next token,
-        reading so many cached tokens.
+        """Duration of a step in ns. `prefill_tokens`: prompt tokens computed; `decodes`: requests
+        that get their next token; `kv_tokens`: cached tokens read.
 
         `pairs`: of a prompt token and a token up to it, which it attends to.
         """

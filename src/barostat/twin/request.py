@@ -15,14 +15,14 @@ class Row(NamedTuple):
     """One request of a workload. Without ids its prompt shares no prefix with any other. (A tuple:
     there are many, and it is soon made.)
 
-    Units: `arrival_s` in seconds from the start of the run; tokens. `id_tokens`: tokens that one of
-    `hash_ids` stands for. `after_id`: the request whose end this one waits for (a client's next, a
+    Units: `arrival_s` in seconds from the start of the run; tokens. `id_tokens`: tokens per entry
+    of `hash_ids`. `after_id`: the request whose end this one waits for (a client's next, a
     session's next turn): it arrives `arrival_s` after that end, and not at all where that would be
-    later than `latest_s`. `output_limit`: the max_tokens that it states, None if that is not
-    known. `adapter`: the LoRA adapter that it asks for, None for the base model. `rank`: the
-    data-parallel rank that a router before the engine asks for, None if the engine chooses.
-    `remote`: the part of the request that another engine does (do_remote_prefill: its KV is
-    fetched, do_remote_decode: its KV is held until it was fetched).
+    later than `latest_s`. `output_limit`: the max_tokens that it states, None if that is not known.
+    `adapter`: the LoRA adapter that it asks for, None for the base model. `rank`: the data-parallel
+    rank that a router before the engine asks for, None if the engine chooses. `remote`: the part of
+    the request that another engine does (do_remote_prefill: its KV is fetched, do_remote_decode:
+    its KV is held until it was fetched).
     """
 
     request_id: str

@@ -116,9 +116,9 @@ class Settings:
     engine does.
 
     Units: blocks, tokens, requests; `watermark_ratio` is a share of `kv_blocks`.
-    `edge_input_tokens`: no setting of the engine but what stands before it, which refuses longer
-    prompts. `max_loras`: adapters that one step serves. `drafting`: None without speculation.
-    `kv_role`: of --kv-transfer-config; empty without a connector.
+    `edge_input_tokens`: not an engine setting: the gateway's limit, which refuses longer prompts.
+    `max_loras`: adapters that one step serves. `drafting`: None without speculation. `kv_role`: of
+    --kv-transfer-config; empty without a connector.
     Source: vLLM 0.32.0, SchedulerConfig and CacheConfig.
     """
 

@@ -109,9 +109,7 @@ def spread(values: Iterable[float]) -> Spread:
 
 
 def _places(total: int) -> list[int]:
-    """Which of so many values in their order are the 50th, 90th, 95th and 99th percentile, counted
-    from 1.
-    """
+    """Ranks (from 1) of the 50th, 90th, 95th and 99th percentile among `count` sorted values."""
     return [max(1, math.ceil(q * total)) for q in (0.5, 0.9, 0.95, 0.99)]
 
 
@@ -172,9 +170,7 @@ def summarise(
 
 
 def together(one: Summary, engines: float) -> Summary:
-    """What so many engines that share a load yield together, by the rates; latencies, use and
-    counts stay those of one.
-    """
+    """Rates of several engines that share a load; latencies, use and counts stay those of one."""
     return replace(
         one,
         good_per_s=one.good_per_s * engines,

@@ -31,10 +31,10 @@ from barostat.twin_server.responses import AskedResponse, Events, ResponseReader
 T = TypeVar("T")
 Handler = Callable[[Exchange], Awaitable[None]]
 _AT_ONCE = 64
-"""Choices of one request that are dealt with before others have their turn."""
+"""Choices of one request that are processed before yielding to others."""
 _EVENTS_AT_ONCE = 8
-"""Events that are sent before others have their turn: each is a call into the kernel, after which
-the interpreter's lock is waited for.
+"""Events that are sent before yielding to others: each is a call into the kernel, after which the
+interpreter's lock is waited for.
 """
 _STREAMS = 256
 _TEXT_CHARS = 1 << 20
@@ -253,7 +253,7 @@ class App:
     async def _read(
         self, exchange: Exchange, read: Callable[[bytes | bytearray], T | Refusal]
     ) -> T | Refusal:
-        """What is asked for. One thread tokenizes, one request after another, as in vLLM."""
+        """The parsed request. One thread tokenizes, one request after another, as in vLLM."""
         raw = await exchange.body()
         exchange.arrived_s = time.monotonic()
         if not exchange.states_json:
@@ -481,8 +481,8 @@ class App:
     async def _written(
         self, asked: GenerationRequest, head: Head, said: list[AnswerSoFar], used: dict[str, Any]
     ) -> bytes:
-        """The answer as bytes. One of many choices is written piece by piece, so that nobody else
-        waits for it.
+        """The answer as bytes. A response with many choices is written in pieces, so that other
+        requests do not wait for it.
         """
         if len(said) <= _AT_ONCE:
             return _text(answers.whole(asked, head, said, used)).encode()
@@ -531,9 +531,7 @@ class App:
         sequences: list[Running],
         first: int,
     ) -> bool:
-        """Every so many of the choices are sent, one after another; True if the engine died
-        before their end.
-        """
+        """Choices are sent in batches; True if the engine died before their end."""
         for index in range(first, len(sequences), _STREAMS):
             await asyncio.sleep(
                 0

@@ -1,8 +1,8 @@
 """The seam to the HTTP server: one request and its answer, as ASGI has them. uvicorn is named in
 `server.py` and nowhere else.
 
-Every answer is counted as vLLM's instrumentation counts it; a client that goes away while it is
-answered is told to whoever answers.
+Every answer is counted as vLLM's instrumentation counts it; a disconnect during the response is
+reported to the handler.
 """
 
 from __future__ import annotations

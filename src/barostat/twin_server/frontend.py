@@ -23,7 +23,7 @@ from barostat.twin_server.serving import Serving
 from barostat.twin_server.telemetry import Telemetry
 
 _AT_ONCE = 128
-"""Sequences that are dealt with before others have their turn."""
+"""Sequences that are processed before yielding to others."""
 _ABORTED_AT_ONCE = 1024
 DEAD = "engine-dead"
 """Finish reason of a sequence whose engine core died."""
@@ -44,8 +44,8 @@ class WantedSequence:
 
 
 class Prompt:
-    """Token ids, with how they are spelled and the name of that: made once, where it holds nobody
-    up.
+    """Token ids, with how they are spelled and the name of that: built once, outside the request
+    path.
     """
 
     __slots__ = ("digest", "spelled", "tokens")
@@ -255,8 +255,8 @@ class Frontend:
         return found
 
     def abort(self, sequences: list[Running]) -> None:
-        """What of these is not done is given up; nothing of it is counted. Of many some now, the
-        rest when others had their turn.
+        """What of these is not done is given up; nothing of it is counted. Process many in batches,
+        yielding in between.
         """
         gone = [
             one.request_id

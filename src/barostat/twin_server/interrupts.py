@@ -13,7 +13,7 @@ from types import FrameType
 
 @contextlib.contextmanager
 def remembered() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C ends what runs inside; the answer tells whether it was pressed."""
+    """Ctrl-C ends what runs inside; returns whether it was pressed."""
     pressed = False
 
     def press(_signal: int, _frame: FrameType | None) -> None:

@@ -299,7 +299,7 @@ async def _statistics(serving: Serving, frontend: Frontend) -> None:
 
 
 async def _throttled(throttle: Throttle) -> None:
-    """This process stands still while its quota is used up."""
+    """This process is throttled when its CPU quota is used up."""
     while True:
         await asyncio.sleep(_THROTTLED_EVERY_S)
         if (owed_s := throttle.owed_s()) > 0:

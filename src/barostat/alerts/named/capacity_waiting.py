@@ -5,10 +5,10 @@ for capacity on average.
 Impact: time to first token grows by the wait; nothing is lost yet.
 Evidence: vllm:num_requests_waiting_by_reason{reason="capacity"} (0.20 on); before that every
 request that waits.
-Not evidence: usage near 1 with nobody waiting, memory near 90 %: both are how a busy, healthy vLLM
-looks. A queue of a step or two.
-Mitigation: `barostat diagnose` tells a full pool from full slots and from a full step; each has
-another lever.
+Not evidence: usage near 1 with no request waiting, memory near 90 %: both are how a busy, healthy
+vLLM looks. A queue of a step or two.
+Mitigation: `barostat diagnose` distinguishes a full pool from full slots and from a full step; each
+has another lever.
 Source: vLLM 0.32.0 v1/metrics/loggers.py, v1/core/sched/scheduler.py; the thresholds are those of
 the symptom requests-waiting.
 """

@@ -5,7 +5,7 @@ an Xid that means the card, its memory or its link.
 Impact: the engine on it dies or computes wrongly; it does not get better.
 Evidence: DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, DCGM_FI_DEV_ROW_REMAP_FAILURE, DCGM_FI_DEV_XID_ERRORS;
 gpu_ecc_uncorrect_total of AMD's exporter.
-Not evidence: Xid 13, 31, 43 and 45 and the like: a program's fault, on a card that goes on working.
+Not evidence: Xid 13, 31, 43 and 45 and the like: a software error on a card that keeps working.
 Corrected errors.
 Mitigation: cordon the node, move the replica, reset or replace the card.
 Source: NVIDIA, Xid Errors (the catalogue of this house: `catalog/xid.py`); dcgm-exporter's

@@ -1,6 +1,6 @@
 """A card's clocks are cut because something is wrong: heat, the power supply, the hardware itself.
 
-Meaning: for ten minutes the card has told a reason of that kind at every look.
+Meaning: for ten minutes the card has reported a reason of that kind at every scrape.
 Impact: every step takes longer; one slow card of a tensor parallel group slows them all.
 Evidence: bits 0x8, 0x20, 0x40 and 0x80 of DCGM_FI_DEV_CLOCKS_EVENT_REASONS
 (DCGM_FI_DEV_CLOCK_THROTTLE_REASONS before; neither is among the exporter's default counters: add

@@ -3,13 +3,13 @@
 Meaning: for five minutes no series vllm:num_requests_running with the labels that these rules were
 made for. Rules that were made for a Deployment or StatefulSet are silent while kube-state-metrics
 says that it is to have no replicas.
-Impact: nobody is told of anything. Rules that select what is not there are silent, and silence
-looks like health.
+Impact: no alert fires. Rules that select what is not there are silent, and silence looks like
+health.
 Evidence: absent().
 Not evidence: zero replicas on purpose, where the rules do not know of what: make them from the
 workload (`barostat rules deploy/NAME`).
 Mitigation: the ServiceMonitor, the name that the model is served under (--served-model-name),
---disable-log-stats, the labels that these rules were made with: make them anew from the running
+--disable-log-stats, the labels that these rules were made with: regenerate them from the running
 workload.
 Source: Prometheus, absent; kube-state-metrics, deployment and statefulset metrics; vLLM 0.32.0:
 --disable-log-stats leaves /metrics without engine metrics.

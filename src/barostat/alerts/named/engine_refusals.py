@@ -4,7 +4,7 @@ Meaning: for five minutes more than one request in twenty was answered 503 becau
 --max-num-queued-reqs or --max-num-queued-tokens was reached (0.32 on).
 Impact: clients see errors. That is what the limit is for; that it lasts is what is wrong.
 Evidence: vllm:admission_rejections_total against requests that finish.
-Not evidence: a refusal in a burst: better than a queue that nobody outlives.
+Not evidence: a refusal in a burst: better than a queue in which every client times out.
 Mitigation: `barostat diagnose` names what holds the queue; the limit is not the cause.
 Source: vLLM 0.32.0 v1/engine/async_llm.py, v1/metrics/loggers.py.
 """

@@ -1,11 +1,11 @@
-"""The KV pool will be full within half an hour if it goes on filling as it does.
+"""The KV pool will be full within half an hour at the current rate.
 
 Meaning: usage, averaged over five minutes, has risen by a tenth of the pool in half an hour, is
 above a half, and its line reaches the top within the next half hour.
 Impact: none yet; from there on requests wait, and then are thrown out.
-Evidence: the trend of vllm:kv_cache_usage_perc. vLLM counts cached blocks that nobody uses as free,
-so this is what running requests hold.
-Not evidence: a high level. 96 % that stays 96 % with nobody waiting is a pool well used.
+Evidence: the trend of vllm:kv_cache_usage_perc. vLLM counts unused cached blocks as free, so this
+is what running requests hold.
+Not evidence: a high level. A constant 96 % with no request waiting is good use of the pool.
 Mitigation: admit less at the gateway, or add a replica before it is needed: loading takes longer
 than the rest of the way up.
 Source: vLLM 0.32.0 v1/core/block_pool.py (usage is what is not free); Prometheus, predict_linear.

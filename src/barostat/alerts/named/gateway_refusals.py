@@ -2,12 +2,12 @@
 
 Meaning: for five minutes more than 5 % of the requests were refused because the engines' budgets
 were taken, the queue was full or a deadline had passed.
-Impact: clients get 429 and 503 with Retry-After; what is admitted goes on well, which is what the
-gateway is for.
+Impact: clients get 429 and 503 with Retry-After; admitted requests keep their latency, which is the
+gateway's purpose.
 Evidence: barostat_gateway_refusals_total by reason, against barostat_gateway_requests_total.
 Not evidence: refusals that the client can mend (input too long, no output limit, more than a
 tenant's share): they are no want of room.
-Mitigation: more replicas, or smaller limits for who takes most: `barostat diagnose` and the
+Mitigation: more replicas, or smaller limits for the largest tenants: `barostat diagnose` and the
 gateway's dashboard show who.
 Source: barostat's gateway, `gateway/metrics.py`.
 """

@@ -7,8 +7,8 @@ Evidence: the labels of vllm:cache_config_info: gpu_memory_utilization, kv_cache
 (0.10.2 on), num_gpu_blocks.
 Not evidence: a pool larger than stated, or smaller by a few blocks: two starts on one card differ
 by that.
-Mitigation: `barostat check --live` shows what differs; then the manifest is put right, or the
-limits are derived anew.
+Mitigation: `barostat check --live` shows what differs; then correct the manifest, or derive the
+limits again.
 Source: vLLM 0.32.0 v1/metrics/loggers.py, config/cache.py.
 """
 

@@ -1,7 +1,7 @@
 """The engine's container was killed for lack of host memory.
 
-Meaning: kube-state-metrics tells OOMKilled as the last end of the container, and it was restarted
-within the last quarter of an hour.
+Meaning: kube-state-metrics reports OOMKilled as the container's last termination reason, and it was
+restarted within the last quarter of an hour.
 Impact: every request that ran there was lost; it will happen again at the next load.
 Evidence: kube_pod_container_status_last_terminated_reason, and restarts that are new.
 Not evidence: GPU memory: an engine that runs out of that ends by itself, with another reason. An

@@ -308,7 +308,7 @@ class Call(Asking):
     def _to_engine(
         self, name: str, body: bytes | None, extra: list[tuple[str, bytes]]
     ) -> Sequence[ProcessingResponse]:
-        """Its body, or this one in its place, goes on to that engine."""
+        """Forward its body, or this replacement, to that engine."""
         self._goes_to(name)
         self._answered = True
         whole, self.body = (

@@ -1,5 +1,4 @@
-"""The gateway's own small door, on loopback unless told otherwise: metrics, probes, and the limits
-in force.
+"""The gateway's admin endpoint, on loopback by default: metrics, probes, and the limits in force.
 
 GET  /metrics /livez /readyz /limits      for everyone who can reach it
 PUT  /limits     {"holder", "leaseSeconds", "limits": {name: number}}    with the token; renewed by putting it again
@@ -36,7 +35,7 @@ _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class AdminDoor:
-    """What answers on that port. `token`: empty if nobody may write."""
+    """What answers on that port. `token`: empty if writing is disabled."""
 
     def __init__(self, gateway: Gateway, limits: LimitsInForce, token: str) -> None:
         self._gateway = gateway

@@ -125,7 +125,7 @@ class LimitsInForce:
             self.elsewhere(self._read_if_changed, self._found)
 
     def put(self, document: Any, now: float) -> Override:
-        """The override that is asked for is in force.
+        """Put the requested override into force.
 
         Errors: InputError where it is wrong, HeldByAnother where another holder's is in force.
         """

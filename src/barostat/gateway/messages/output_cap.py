@@ -27,8 +27,8 @@ those that close.
 
 
 def capped(route: Route, body: bytes, cap: int) -> bytes:
-    """The body with its output limit at `cap` at most: a larger or null one is replaced where it
-    stands, an absent one put first.
+    """The body with its output limit at `cap` at most: a larger or null one is replaced in place,
+    an absent one is inserted first.
     """
     if route == "audio":
         return with_field(body, WRITTEN_WHERE_ABSENT[route], b"%d" % cap)

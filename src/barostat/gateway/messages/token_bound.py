@@ -14,8 +14,8 @@ each, which is the most that common models make of one. Of other media, and of w
 repeat, no bound is known: `Shape.unbounded`. What `usage` shows above the bound raises it, once a
 second request confirms it, and decays.
 
-The estimate is the tokens per byte that `usage` told lately, by route, times the bytes, and what it
-told of a medium. What is learned is of one tokenizer (`admit/input_sizes.py`).
+The estimate is the recent tokens per byte from `usage`, by route, times the bytes, plus the recent
+tokens per media item. What is learned is of one tokenizer (`admit/input_sizes.py`).
 """
 
 from __future__ import annotations

@@ -35,8 +35,7 @@ _KINDS = _kinds()
 def dense_tokens(text: bytes, below: Callable[[int], int]) -> float:
     """Estimate the tokens of this text. `below(n)` draws a whole number under `n`.
 
-    A long text is judged by windows at places that nobody can know before, so that none can be
-    written for them.
+    A long text is judged by windows at random places, so that no text can be crafted for them.
     """
     most = _WINDOWS * _WINDOW_BYTES
     if len(text) <= 2 * most:

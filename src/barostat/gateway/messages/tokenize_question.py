@@ -1,5 +1,5 @@
-"""What an engine is asked so that it counts an input as it will count it when it serves it: same
-template, same tools, same parameters.
+"""The /tokenize request that makes an engine count an input exactly as it does when serving it:
+same template, same tools, same parameters.
 
 chat          /tokenize with all that the template sees: documents and reasoning effort go into `chat_template_kwargs`, as in a chat
 batch         /tokenize, once for each conversation
@@ -60,7 +60,7 @@ class TokenizeQuestions(NamedTuple):
 
 
 def questions_of(shape: Shape, body: bytes) -> TokenizeQuestions | None:
-    """What the engine is asked for this request; None if it has no form for it."""
+    """The /tokenize request for this request; None if it has no form for it."""
     if shape.route == "score" or shape.route == "audio":
         return None
     document = orjson.loads(body)

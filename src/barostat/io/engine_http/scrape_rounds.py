@@ -47,7 +47,7 @@ class ScrapeRounds:
             await scraper.look()
 
     def send_tokens(self, scrapers: Iterable[Scraper]) -> None:
-        """Each that has answered is asked for a token, in the background."""
+        """Send a one-token request to each engine that answered, in the background."""
         self._tokens = [
             asyncio.create_task(scraper.send_token()) for scraper in scrapers if scraper.answered
         ]

@@ -29,7 +29,7 @@ def piped_in(where: str = STDIN) -> BinaryIO:
 @contextmanager
 def as_file(given: str) -> Iterator[Path]:
     """The file; of `-` and of a pipe (process substitution) a copy of all that came, gone
-    afterwards. Ctrl-C ends what goes on for ever.
+    afterwards. Ctrl-C ends an endless pipe.
 
     Errors: InputError where `-` is a terminal, or the copy cannot be written.
     """

@@ -1,8 +1,8 @@
 """The context that all acts share: the claim of the change in flight, and writes that apply only to
 the version that was read.
 
-A write is sent only while the look at the claim before it is young, tells the server when to give
-up, and is waited for until the server must have: so `ActTiming.stray_s` after a claim nothing of an
+A write is sent only while the last check of the claim is recent. It carries a deadline for the
+server and is awaited until that deadline: so `ActTiming.stray_s` after a claim nothing of an
 earlier run is on its way any more. What is written in the marks says `barostat.remedy.annotations`.
 """
 

@@ -1,4 +1,4 @@
-"""One remedy from the first look to its end: prepared, carried out, resumed, taken back. What the
+"""One remedy from the first look to its end: prepared, carried out, resumed, rolled back. What the
 command line and the operator call.
 
 mitigate   prepare -> (a person) -> carry_out          rollback   change_in_force -> prepare_rollback -> (a person) -> carry_out

@@ -71,8 +71,8 @@ async def see(
     """The target as it is now, its engines (and the gateways before them, where there are `doors`)
     over `for_s` seconds. `lacking`: missing rights, where they have just been asked for.
 
-    What fails in passing (a time-out, 429, 500, a reset) is asked again for `pace.patience_s`
-    before it counts as unread.
+    Transient failures (timeout, 429, 500, reset) are retried for `pace.patience_s` before a fact
+    counts as unread.
     Errors: OutsideError, InputError as `PodRecorder.window`; OutsideError where the workload cannot
     be read.
     """

@@ -1,5 +1,5 @@
-"""What one run holds at gateways: put, renewed while this program lives and the claim is its own,
-and taken back.
+"""What one run holds at gateways: set, renewed while this process lives and owns the claim, and
+removed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class GatewayHold:
             raise Denied(Lost(str(error)) if error.retryable else Refused(str(error))) from None
 
     async def _keep(self, edge: LiveEdge, body: dict[str, Any], still_ours: StillOurs) -> None:
-        """Renewed until the claim is another's: also on gateways that came, or started anew,
+        """Renewed until the claim is another's: also on gateways that were added or restarted
         meanwhile.
         """
         while True:

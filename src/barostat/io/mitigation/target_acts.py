@@ -280,7 +280,7 @@ async def write_limits(ground: ActContext, do: Do, act: WriteLimits, limits: str
     """WriteLimits: write the file that gateways watch, and keep its former content until the next
     change. Errors: Denied.
 
-    A rollback restores the former content, unless somebody has changed the file since.
+    A rollback restores the former content, unless the file was changed since.
     """
     await ground.checked_home(do)
     plan = ground.plan

@@ -106,7 +106,7 @@ class SharedBudget:
         self.reachable = False
 
     async def start(self) -> bool:
-        """Beats go on until `close`. True if Redis is there."""
+        """Start renewing the lease until `close`. True if Redis is reachable."""
         there = await self.beat()
         self._task = asyncio.get_running_loop().create_task(self._go_on())
         return there
@@ -117,9 +117,7 @@ class SharedBudget:
             await self.beat()
 
     async def beat(self) -> bool:
-        """The lease goes on, and Redis holds for this gateway what lives in it. False if Redis is
-        gone.
-        """
+        """Renew the lease and store this gateway's reservations in Redis. False if Redis is gone."""
         live = {
             str(number): amounts if amounts is not None else 0
             for number, amounts in self.live.items()

@@ -58,9 +58,8 @@ def in_order(entries: Sequence[Ranked[T]], prompt_s: float | None = None) -> lis
 
 
 def best_value(entries: Sequence[Ranked[T]], today: Expected, prompt_s: float | None = None) -> T:
-    """The first of the values of one lever. One that leaves so many preemptions that a diagnosis
-    would name them again ranks behind those that do not, bring a benefit and do not let requests
-    wait clearly longer than today.
+    """The first of the values of one lever. A step that leaves enough preemptions to be diagnosed
+    again ranks behind those that help without them and without clearly longer waits than today.
     """
     longest_s = EQUAL_RATIO * wait_s(today)
     calm = [

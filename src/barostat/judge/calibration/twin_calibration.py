@@ -238,7 +238,7 @@ def _below(observed: Histogram, mean_s: float, bound_s: float) -> tuple[float, f
 
 
 class _Noted:
-    """A pace that notes what it is asked. Mutable."""
+    """A pace that records its calls. Mutable."""
 
     def __init__(self, pace: Pace) -> None:
         self.steps: list[tuple[int, int, int]] = []

@@ -5,8 +5,8 @@ with the twin's steps as the world.
     the ledger
 
 The engines advance in step: the one that is furthest behind goes first, so that none is ahead of
-another by more than a step of its own. What the gate hears of them, it hears as it would live:
-produced tokens every 0.1 s (chunks of the stream), metrics every second.
+another by more than a step of its own. The gate receives their reports as it would live: produced
+tokens every 0.1 s (chunks of the stream), metrics every second.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Fleet:
 
 
 class TurnedAway(NamedTuple):
-    """A request that was refused, when and why; `retry_after_s`: when it was told to come back."""
+    """A request that was refused, when and why; `retry_after_s`: when its Retry-After ends."""
 
     request_id: str
     reason: str
@@ -232,8 +232,8 @@ class GatedRun:
         self._take(decision, row, at)
 
     def _class_of(self, row: Row) -> str:
-        """The class that the row's priority stands for: 0 and below for the first, 1 for the
-        second, and so on; beyond the last for the last.
+        """The class of the row's priority: 0 and below for the first, 1 for the second, and so on;
+        beyond the last for the last.
         """
         names = list(self._rules.classes)
         return names[min(max(row.priority, 0), len(names) - 1)] if names else ""
@@ -340,7 +340,7 @@ class HeardPace:
     """
 
     def __init__(self) -> None:
-        """Nothing was heard yet."""
+        """No report yet."""
         self._before: dict[str, int] = {}
         self._heard_s = self._took_s = 0.0
         self._tokens = 0

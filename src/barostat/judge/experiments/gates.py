@@ -17,8 +17,8 @@ from barostat.admit.replica_news import Observation, Pool
 GateName = Literal["forecast", "oracle", "worst-case", "concurrency", "engine", "ceilings"]
 GATES: tuple[GateName, ...] = get_args(GateName)
 """`forecast`: ours. `oracle`: knows every output length. `worst-case`: reserves input + max_tokens.
-`concurrency`: so many requests per replica (`Rules.max_running`). `engine`: none, the engines' own
-limits decide. `ceilings`: llm-d's priority ceilings and sheddable requests.
+`concurrency`: a fixed number of requests per replica (`Rules.max_running`). `engine`: none, the
+engines' own limits decide. `ceilings`: llm-d's priority ceilings and sheddable requests.
 """
 
 

@@ -81,7 +81,7 @@ class Compared:
 
     @property
     def stuck(self) -> str:
-        """Why a run would never go on; empty if all do."""
+        """Why a run is stuck; empty if all do."""
         return next((run.stuck for run in self.runs if run.stuck), "")
 
 
@@ -178,7 +178,7 @@ NO_DIFFERENCE = "no significant difference from today"
 
 
 def differences_text(found: Sequence[Difference], *, promised: bool = True) -> str:
-    """The differences in one sentence: what gets better, what gets worse, what cannot be told."""
+    """The differences in one sentence: better, worse, within noise."""
     parts = [
         f"{word}: {clause}"
         for word, wanted in (("better", True), ("worse", False))

@@ -44,8 +44,8 @@ class Span(NamedTuple):
 
 
 class Load(Protocol):
-    """A workload in as many versions as are asked for: same kind of requests, other dice (or other
-    parts of a trace).
+    """A workload in any number of versions: the same kind of requests with different random seeds
+    (or other parts of a trace).
     """
 
     def rows(self, version: int) -> list[Row]:

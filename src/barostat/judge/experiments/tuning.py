@@ -32,8 +32,8 @@ _KEPT = 3
 _WORTH_RATIO = 0.005
 
 Evaluate = Callable[[Sequence[Trial]], "list[Outlook | None]"]
-"""Runs trials and gives their outlooks in the same order; None for what was not run because
-somebody wants to stop.
+"""Runs trials and gives their outlooks in the same order; None for trials skipped after an
+interrupt.
 """
 
 

@@ -87,7 +87,7 @@ def daily_peaks(points: Sequence[Point], step_s: float) -> list[Point]:
 
 
 def growth(peaks: Sequence[Point]) -> Growth | CannotTell:
-    """The growth of daily peaks, or why it cannot be told."""
+    """The growth of daily peaks, or why it is unknown."""
     if len(peaks) < FEWEST_DAYS:
         return CannotTell(
             f"{len(peaks)} whole days were measured: growth is told from {FEWEST_DAYS} on, "

@@ -178,7 +178,7 @@ def _trigger(step: Step) -> Trigger | None:
 
 
 def _changed(before: Mapping[str, float], during: Mapping[str, float]) -> tuple[str, ...]:
-    """What of the traffic grew: the likeliest reason where nobody deployed anything."""
+    """What of the traffic grew: the likeliest reason if there was no deployment."""
     found = []
     for name, words in _TRAFFIC:
         was, came = before.get(name, 0.0), during.get(name, 0.0)

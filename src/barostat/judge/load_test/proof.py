@@ -54,7 +54,7 @@ class Proof:
 
     @property
     def verdict(self) -> Verdict:
-        """Fail where one thing failed; unknown where something could not be told; else pass."""
+        """Fail where one thing failed; unknown if something could not be determined; else pass."""
         standings = {check.standing for check in self.checks}
         return (
             "fail"

@@ -36,7 +36,7 @@ _TELL_CALM = (
 _SHELL_ENDS = re.compile(r"""[;&|()"'\n]+""")
 """Characters that end a word in a shell text, in addition to white space."""
 NOBODY = 1.0
-"""Mean number of waiting requests below which nobody really waits."""
+"""Mean number of waiting requests below which there is no queue."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,7 @@ def _short(value: float) -> float:
 
 
 def _thinned(found: Look, most: int) -> Look:
-    """Every series of at most so many points, spread evenly; the first and the last stay."""
+    """Thin every series to a maximum number of points, spread evenly; the first and the last stay."""
     if all(len(points) <= most for points in found.series.values()):
         return found
     return Look(

@@ -168,7 +168,7 @@ def _partial_relief(
 
 
 def promise_of_rollback(windows: Sequence[Window], *, replicas: int, sustained_s: float) -> Promise:
-    """What a change taken back has to show: it answers, under half the load of now at least, where
+    """What a rolled-back change must show: it answers, under half the load of now at least, where
     there is any.
     """
     expects = (

@@ -1,6 +1,4 @@
-"""Whether the change of an incident still stands on its target as the incident left it, or somebody
-has made something else of it since.
-"""
+"""Whether the change of an incident is still in place on its target, or was changed since."""
 
 from __future__ import annotations
 

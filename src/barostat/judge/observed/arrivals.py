@@ -1,8 +1,8 @@
 """Do clients wait for their answers before they ask again, or do requests come regardless? Decided
-by evidence, and told.
+by evidence, which is reported.
 
-Between two scrapes so many requests came, and so many ended. The difference is what the engine
-holds more than before:
+Requests that came and ended between two scrapes. The difference is what the engine holds more than
+before:
 
     clients that wait     one comes when one ends: what is held stays, whatever ends
     arrivals at random    as many come as come: what is held wanders by about the root of what came

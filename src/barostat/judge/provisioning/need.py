@@ -178,7 +178,7 @@ def parse_need(text: str, slo_text: str | None, recorded: RecordedLoad | None = 
 
 
 def _need_of_trace(text: str, slo_text: str | None, recorded: RecordedLoad) -> Need:
-    """The trace as it is, so many times as fast, or at a rate."""
+    """The trace as recorded, scaled by a factor, or at a rate."""
     head, shape = _split(text)
     where = f"--for {text!r}"
     if shape:

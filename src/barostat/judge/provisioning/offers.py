@@ -203,7 +203,7 @@ class _Tried:
     _runs: dict[tuple[int, float, int], tuple[Outcome, Summary]] = field(default_factory=dict)
 
     def fewest(self, scale: float, guess: int) -> int | None:
-        """The fewest replicas that hold with steps so many times as long; None if a request that
+        """Fewest replicas that meet the SLO with steps longer by a factor; None if a request that
         is alone already misses.
         """
         if not self._alone_holds(scale):

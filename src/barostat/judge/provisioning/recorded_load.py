@@ -68,7 +68,7 @@ class RecordedLoad:
         )
 
     def faster(self, times: float) -> RecordedLoad:
-        """Return the same requests at so many times their rate."""
+        """Return the same requests at a multiple of their rate."""
         rows = tuple(row._replace(arrival_s=row.arrival_s / times) for row in self.requests)
         return replace(self, requests=rows, times=self.times * times)
 

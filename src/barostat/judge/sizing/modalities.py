@@ -12,7 +12,7 @@ from barostat.judge.sizing.state_caching import is_given
 
 
 def is_text_only(config: EngineConfig) -> bool:
-    """True if the engine is told to serve text alone: --language-model-only, or no item of any
+    """True if the engine is configured to serve text only: --language-model-only, or no item of any
     modality in --limit-mm-per-prompt.
     """
     if is_given(config, "language_model_only") and is_on(
@@ -24,7 +24,7 @@ def is_text_only(config: EngineConfig) -> bool:
 
 
 def takes_videos(config: EngineConfig) -> bool:
-    """True unless it is told to take none."""
+    """True unless it is configured to accept none."""
     return _limits(config).get("video") != 0
 
 

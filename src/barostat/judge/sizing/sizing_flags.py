@@ -212,7 +212,7 @@ _NOT_COUNTED = {
     "kv_transfer_config": "a connector may switch off what keeps the cache of hybrid models small",
     "compilation_config": "which graphs are recorded",
 }
-"""Settings that move memory and are not reckoned with."""
+"""Settings that affect memory and are not modelled."""
 _OFF = ("0", "0.0", "1", "false", "none", "{}")
 
 

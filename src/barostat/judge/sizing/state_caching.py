@@ -20,9 +20,7 @@ _ALL_KINDS = frozenset(("mamba", "mamba2", "short convolution"))
 
 
 def prefix_caching_default(model: Architecture, version: EngineVersion) -> bool:
-    """Whether prefix caching is on where nobody said: since 0.8, but for models with states since
-    0.28.0.
-    """
+    """Default of prefix caching: since 0.8, but for models with states since 0.28.0."""
     return not _kinds(model) or version.at_least("0.28.0")
 
 

@@ -71,7 +71,7 @@ def refused_arguments(deployed: Deployed, after: EngineVersion) -> tuple[Refused
 
 
 def changed_defaults(deployed: Deployed, after: EngineVersion) -> tuple[ChangedDefault, ...]:
-    """Return the settings that nobody set and whose default differs."""
+    """Return the unset settings whose default differs."""
     card, found = deployed.card, []
     device = Device() if card is None else Device(card.name, card.memory_bytes[0] / GIB)
     for name, setting in SETTINGS.items():

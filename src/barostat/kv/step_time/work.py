@@ -33,8 +33,8 @@ from barostat.kv.parameters import decoder_weights, embedding_weights
 from barostat.kv.quantization import WeightFormat
 
 Rate = Literal["16-bit", "8-bit", "4-bit"]
-"""The arithmetic that a product runs in: what a card's tensor cores are asked for, not what the
-weights are stored in.
+"""The arithmetic that a product runs in: the precision of the tensor-core operation, not of the
+stored weights.
 """
 
 _FP8_SINCE = (
@@ -113,7 +113,7 @@ class Attention:
 @dataclass(frozen=True, slots=True)
 class RankWork:
     """A deployment's work on one GPU. `layers`: that this GPU runs. `hidden`: the width that ranks
-    exchange. `ranks`: that divide a layer (tensor parallel), with so many `collectives` in each.
+    exchange. `ranks`: that divide a layer (tensor parallel); `collectives`: per layer.
     `scales_activations`: to 8 bits.
     """
 

@@ -1,8 +1,8 @@
-"""An alert on too little work that nobody asked for.
+"""An alert that fires when the engine is idle.
 
 Meaning: tokens and finished requests per second are 0 where no request comes. An alert that fires
 below a number, without asking whether requests are there, fires every quiet night.
-Impact: pages that mean nothing, and an alert that nobody believes when the engine hangs.
+Impact: pages that mean nothing, and an alert that is ignored when the engine hangs.
 
 Bad:
 

@@ -2,7 +2,7 @@
 
 Meaning: a gauge that is never negative held against `>= 0`, or a ratio whose two sides are the same
 expression.
-Impact: the alert fires from the first day, is silenced, and is not there when it is needed.
+Impact: the alert fires from the first day, is silenced, and is missing when it is needed.
 
 Bad:
 

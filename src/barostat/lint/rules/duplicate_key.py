@@ -1,4 +1,4 @@
-"""A key that stands twice in the same mapping.
+"""A duplicate key in a mapping.
 
 Meaning: YAML parsers keep the last one and drop the first without a word: two `env:` blocks, two
 `args:`.

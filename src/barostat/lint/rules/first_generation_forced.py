@@ -1,4 +1,4 @@
-"""The first engine generation is asked for where it is gone.
+"""The V0 engine is requested in a version that no longer has it.
 
 Meaning: `VLLM_USE_V1=0` brought the old engine until 0.10; since 0.11.0 there is only the new one.
 Impact: nothing happens, or the server refuses to start; what was tuned for the old engine (swap,

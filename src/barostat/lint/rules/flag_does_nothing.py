@@ -4,9 +4,8 @@ Meaning: vLLM's second engine generation (the default since 0.8.0) kept argument
 while without reading them: `--swap-space` until 0.17, `--max-num-partial-prefills` until 0.26,
 `--num-scheduler-steps`, `--preemption-mode`. And every version reads the file of `--config FILE`
 and not that of `--config=FILE`: it looks for `--config` as a word of its own.
-Impact: a protection that somebody relies on is not there; and the argument becomes an unknown one
-with a later upgrade. Without its file the server starts with none of its settings, with another
-model too.
+Impact: an expected protection is missing; and the argument becomes an unknown one with a later
+upgrade. Without its file the server starts with none of its settings, with another model too.
 
 Bad:
 

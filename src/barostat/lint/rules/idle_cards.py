@@ -1,9 +1,9 @@
 """Cards that are paid for and not used.
 
-Meaning: the container asks for more cards than the engine's parallel sizes take; vLLM uses one
-unless told otherwise. A number that is no power of two is rather a share of a card that the device
-plugin slices by time: then it is a note for the strict profile, unless the cards are named one by
-one (`device_ids` of compose).
+Meaning: the container asks for more cards than the engine's parallel sizes take; vLLM uses one by
+default. A number that is no power of two is rather a share of a card that the device plugin slices
+by time: then it is a note for the strict profile, unless the cards are named one by one
+(`device_ids` of compose).
 Impact: the others stand idle, and no other pod gets them.
 
 Bad:

@@ -3,7 +3,7 @@
 Meaning: nginx closes a connection on which nothing comes for proxy-read-timeout, 60 s unless the
 annotation says otherwise. A request that does not stream gives its first byte with its last, and
 one that streams gives none while it waits in the queue.
-Impact: 504 Gateway Time-out for long answers and in every burst, while the engine goes on computing
+Impact: 504 Gateway Time-out for long answers and in every burst, while the engine keeps computing
 them.
 
 Bad:

@@ -39,7 +39,7 @@ _FIELDS = {
 
 
 def judge(scene: Scene) -> Iterator[Found]:
-    """Every number that differs, and every one that the limits have and the engine is not told."""
+    """Find numbers that differ, and numbers in the limits that the engine does not set."""
     for engine in scene.engines:
         limits = scene.limits_for(engine)
         if limits is not None:

@@ -1,7 +1,7 @@
 """A limits document that does not hold together.
 
 Meaning: an unknown key, a value of the wrong kind, or numbers that exclude each other.
-Impact: nobody enforces it: gateway and operator refuse the document.
+Impact: it is not enforced: gateway and operator refuse the document.
 
 Bad:
 

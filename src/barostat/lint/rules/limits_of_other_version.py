@@ -18,7 +18,7 @@ Good:
     {kind: Pod, apiVersion: v1, metadata: {name: a}, spec: {containers: [{name: a, image: "vllm/vllm-openai:v0.32.0",
       args: ["--model", "Qwen/Qwen3-8B"], resources: {limits: {nvidia.com/gpu: 1}}}]}}
 
-Fix: plan anew for the version that runs, and review what changed: `barostat limits diff`.
+Fix: plan again for the running version, and review the changes: `barostat limits diff`.
 Source: vLLM 0.20.0 (graphs inside the share, default 0.92), 0.28.0 (budgets of large cards).
 """
 

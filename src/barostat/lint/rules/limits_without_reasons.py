@@ -1,4 +1,4 @@
-"""Limits that nobody can review.
+"""Limits without reasons.
 
 Meaning: the limits document has numbers and no `because`: no sentence says what each was derived
 from.

@@ -4,7 +4,7 @@ Meaning: metrics were renamed and removed: `vllm:gpu_cache_usage_perc` became
 `vllm:kv_cache_usage_perc` (both 0.9.2 to 0.10), the V0 names are gone; others came later. A counter
 is exposed with `_total`. A name with a second colon is a recording, as is one that a rule here
 records.
-Impact: the expression is empty: the alert never fires, the autoscaler stands still, and both look
+Impact: the expression is empty: the alert never fires, the autoscaler never scales, and both look
 healthy.
 
 Bad:

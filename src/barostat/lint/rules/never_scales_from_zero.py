@@ -4,8 +4,8 @@ Meaning: KEDA takes the replicas to minReplicaCount (0 unless set) when no trigg
 trigger reads `vllm:` metrics, which the engine itself shows: with no replica there are none, so the
 trigger is never active again. (A router's own metrics may begin with `vllm:` too; one that no
 engine shows is taken for such.)
-Impact: the first quiet quarter of an hour takes the model out of service until somebody scales it
-by hand.
+Impact: the first quiet quarter of an hour takes the model out of service until it is scaled up by
+hand.
 
 Bad:
 

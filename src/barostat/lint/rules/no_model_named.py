@@ -2,8 +2,8 @@
 
 Meaning: Without `--model` and without a first argument vLLM serves its default, a tiny model for
 first tries.
-Impact: The server starts, is healthy, and answers with a model that nobody asked for; requests that
-name the intended model get 404.
+Impact: The server starts, is healthy, and answers with vLLM's default model; requests that name the
+intended model get 404.
 
 Bad:
 

@@ -1,4 +1,4 @@
-"""An engine whose metrics nobody scrapes.
+"""An engine whose metrics are not scraped.
 
 Meaning: beside the engine stands a Service, or rules on its metrics, and neither an annotation that
 asks for a scrape nor a monitor that takes it; or a monitor is there, and its labels, or the name of

@@ -4,7 +4,7 @@ Meaning: A readiness probe with `failureThreshold: 1` and a timeout of 1 s count
 takes longer as "not ready". A busy API server, which splits long prompts into tokens or parses
 images, answers /health late now and then.
 Impact: The replica leaves rotation under load, its requests go to the others, and these leave in
-turn; a single replica serves nobody until the next probe.
+turn; a single replica serves no requests until the next probe.
 
 Bad:
 

@@ -1,6 +1,6 @@
 """A secret written into the manifest.
 
-Meaning: an API key or a token of a model hub stands as a plain value among arguments or variables.
+Meaning: an API key or a token of a model hub is a plain value in arguments or variables.
 Impact: it is in the repository's history, in `kubectl get pod -o yaml` and in `ps` on the node.
 
 Bad:

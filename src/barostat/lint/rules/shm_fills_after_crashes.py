@@ -4,7 +4,7 @@ Meaning: NCCL keeps a file of some 10 to 32 MB in /dev/shm for each connection b
 of a pod. A worker that dies leaves its files there. An emptyDir lives as long as the pod, so a
 container that restarts finds the files of every start before it.
 Impact: one crash becomes a crash loop. After some restarts NCCL cannot create its files, and the
-engine dies at start with "unhandled system error" until somebody deletes the pod. Reported with 16
+engine dies at start with "unhandled system error" until the pod is deleted. Reported with 16
 data-parallel ranks.
 
 Bad:

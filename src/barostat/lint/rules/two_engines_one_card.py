@@ -1,8 +1,8 @@
 """Two engines whose memory shares together are more than the card.
 
-Meaning: each engine takes its share of the card's whole memory (0.92 unless told), whatever others
-have taken. One that is told its pool (`--kv-cache-memory-bytes`) takes what that comes to, and
-still has its share be free when it starts.
+Meaning: each engine takes its share of the card's whole memory (0.92 by default), regardless of
+other processes. An engine with a fixed pool (`--kv-cache-memory-bytes`) takes that amount, but
+still requires its share to be free at start.
 Impact: the second one does not start: "Free memory on device is less than desired GPU memory
 utilization".
 

@@ -1,8 +1,8 @@
 """A `$(NAME)` in a container's command that nothing sets.
 
-Meaning: Kubernetes puts variables of the same container in place of `$(NAME)`. A name that is not
-there stays as it is written, and vLLM receives the text `$(NAME)`. What a LeaderWorkerSet's
-controller sets itself (`LWS_LEADER_ADDRESS` and two more) is there.
+Meaning: Kubernetes puts variables of the same container in place of `$(NAME)`. An undefined name is
+left as written, and vLLM receives the text `$(NAME)`. What a LeaderWorkerSet's controller sets
+itself (`LWS_LEADER_ADDRESS` and two more) is there.
 Impact: the server refuses the value, or serves a model of that name.
 
 Bad:

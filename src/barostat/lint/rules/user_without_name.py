@@ -2,7 +2,7 @@
 
 Meaning: runAsUser sets a number that has no entry in the image's /etc/passwd. PyTorch asks for the
 user's name as it is imported (getpass.getuser, which reads USER first), and HOME is then /, where
-nobody but root may write.
+only root may write.
 Impact: "KeyError: 'getpwuid(): uid not found: 1000'" and the server exits; or caches cannot be
 written.
 

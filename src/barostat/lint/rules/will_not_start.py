@@ -1,7 +1,7 @@
 """The engine would not start: what it loads does not fit the card.
 
 Meaning: weights, activations and what lives outside the pool take more than the share of the card's
-memory, so nothing is left for the KV cache; reckoned from the model's architecture, the arguments
+memory, so nothing is left for the KV cache; computed from the model's architecture, the arguments
 and the card that the pod asks for.
 Impact: the pod restarts for ever, minutes of loading each time.
 

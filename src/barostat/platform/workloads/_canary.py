@@ -1,4 +1,4 @@
-"""Kinds whose owner runs one unit with a change beside the others and waits to be told to go on."""
+"""Kinds whose owner runs one unit with a change beside the others and waits for approval."""
 
 from __future__ import annotations
 

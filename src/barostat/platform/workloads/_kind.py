@@ -125,7 +125,7 @@ class WorkloadKind:
     expression. `source_path`: the part of the object that a change edits. `reads`: lists that
     `own_pods` and `revisions` need besides pods: the objects between it and its pods, the nearest
     to the pods first. `verbs`: `create` and `delete` if a remedy creates objects of the kind.
-    `whole`: its templates are complete, nobody adds an image, arguments or containers.
+    `whole`: its templates are complete: no controller adds an image, arguments or containers.
     `replicas_path`: the field with the number of units. `default_replicas`: used if the manifest
     has none. `by_hand`: why Barostat does not change it, and how a person does. `reverts`: what
     happens to an edit of the objects below it. `without_surge`: how its owner rolls out without

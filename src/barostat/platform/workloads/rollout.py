@@ -45,7 +45,7 @@ class Rollout(CanaryKind):
     without_surge = "Set strategy.canary.maxSurge to 0 and maxUnavailable to 1 first."
 
     def why_not(self, item: Object) -> str:
-        """Only a canary that waits for a person can be proved and taken back."""
+        """Only a canary that waits for approval can be verified and rolled back."""
         if text(item, "spec", "workloadRef", "name"):
             return f"its template is in the Deployment of spec.workloadRef: {_BY_HAND}"
         if mapping(item, "spec", "strategy", "blueGreen"):

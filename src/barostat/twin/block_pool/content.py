@@ -44,8 +44,8 @@ class Contents:
         input_tokens: int,
         adapter: str | None = None,
     ) -> tuple[int, ...]:
-        """The keys of the full blocks of a prompt given as ids of blocks of `id_tokens` each; what
-        no id covers is shared with nobody.
+        """The keys of the full blocks of a prompt given as ids of blocks of `id_tokens` each;
+        content without an id is not shared.
 
         Equal ids mean equal tokens, so that a block of ours is named by the pieces of theirs that
         it is made of.

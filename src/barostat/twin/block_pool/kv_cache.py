@@ -170,7 +170,7 @@ class KvCache:
 
     def _need(self, tokens: int, hit: Hit, computed_tokens: int, *, capped: bool) -> int:
         """Free blocks that it takes to hold `tokens`, `computed_tokens` of which need not be
-        computed: new ones, and those of the hit that nobody holds.
+        computed: new ones, and free ones of the hit.
         """
         total = 0
         for index, group in self._groups:
@@ -196,7 +196,7 @@ class KvCache:
         return total
 
     def _more(self, group: KvGroup, tokens: int, table: int) -> int:
-        """New blocks to hold so many tokens beside the places that there are."""
+        """New blocks needed to hold the tokens beyond the existing places."""
         if group.state == "align":
             return moving_state.need(table, tokens, group.block_tokens)
         return max(0, ceil_div(tokens, group.block_tokens) - table)

@@ -1,5 +1,5 @@
-"""A recurrent state that moves on with its request, and the chunks that end where somebody may
-resume it.
+"""A recurrent state that moves on with its request, and the chunks that end where another request
+may resume it.
 
     | - | - | - | S | N |      the state before (S) and the one now (N); nothing if no state was left (0 in the table)
                              a state stays behind, findable, where a prompt like this one would

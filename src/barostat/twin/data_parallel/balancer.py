@@ -14,7 +14,7 @@ _WAITING_WEIGHT, _FREE_OF_CHARGE = 6.0, 0.5
 
 
 class Counts(NamedTuple):
-    """What a rank last told of itself. `usage_ratio`: of its KV cache."""
+    """A rank's last report of its load. `usage_ratio`: of its KV cache."""
 
     waiting: int = 0
     running: int = 0

@@ -15,11 +15,11 @@ CHANGED_NS, UNCHANGED_NS = 100_000_000, 5_000_000_000
 
 
 class Coordinator:
-    """What the ranks told last, and what of it was published. Mutable.
+    """The ranks' last reports, and which were published. Mutable.
 
-    A rank tells when its running or waiting requests change; how full its pool is goes with that
-    and with nothing else. What changed is published a tenth of a second after the last time at
-    the soonest, the same again after five seconds.
+    A rank reports when its running or waiting requests change; how full its pool is goes with that
+    and with nothing else. What changed is published a tenth of a second after the last time at the
+    soonest, the same again after five seconds.
     """
 
     def __init__(self, ranks: int, balancers: Sequence[Balancer]) -> None:
@@ -36,7 +36,7 @@ class Coordinator:
         heapq.heappush(self._coming, (at_ns, self._told, rank, counts))
 
     def until(self, at_ns: int) -> None:
-        """What was told by then is known, and what is due by then is published."""
+        """Take in reports and publish what is due by then."""
         while self._coming and self._coming[0][0] <= at_ns:
             told_ns, _, rank, counts = heapq.heappop(self._coming)
             known = self._counts[rank]

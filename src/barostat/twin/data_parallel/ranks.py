@@ -119,7 +119,7 @@ class Ranks:
         )
 
     def _move(self) -> bool:
-        """The rank that is furthest behind goes on, or requests arrive. False at the end."""
+        """Advance the rank that is furthest behind, or let requests arrive. False at the end."""
         front, engines = self._front, self._engines
         arrival = front.intake.next_ns
         due = [

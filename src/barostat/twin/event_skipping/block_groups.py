@@ -3,7 +3,7 @@ caching.
 
 The block tables are those of the step-by-step form; a decoding request's are touched only in the
 steps in which it takes or gives back a block. The blocks that it fills meanwhile are offered to the
-prefix cache when it lets go of them: they hold tokens that nobody else could look for before.
+prefix cache when it lets go of them: they hold tokens that no other request could look up before.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class BlockGroups(GroupsState):
         self._kv.remember(mover.request, mover.base + self.clock - int(self._async))
 
     def serve_chunk(self, mover: Mover, count: int, need: int) -> None:
-        """Give a request its blocks for so many tokens of its prompt."""
+        """Give a request the blocks for the first tokens of its prompt."""
         del need
         fits = self.extend(mover, count)
         assert fits

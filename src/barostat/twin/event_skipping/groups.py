@@ -256,13 +256,11 @@ class GroupsState(EventSkippingState):
         return blocks
 
     def chunk_need(self, mover: Mover, count: int) -> int:
-        """Return the blocks that so many more tokens of the request take, whatever it gives
-        back.
-        """
+        """Return the blocks that more tokens of the request take, ignoring those it frees."""
         return self._blocks(mover.computed + count) - self._blocks(mover.computed)
 
     def _blocks(self, tokens: int) -> int:
-        """Blocks of all groups that hold so many tokens, none given back."""
+        """Blocks of all groups that hold the tokens, none freed."""
         blocks = 0
         for block_tokens, groups in self._sizes:
             blocks += groups * -(-tokens // block_tokens)
@@ -290,7 +288,7 @@ class GroupsState(EventSkippingState):
         return tokens if self._async and clock == self.clock - 1 else 0
 
     def _schedule(self, mover: GroupMover, count: int) -> None:
-        """The step gives the request so many tokens."""
+        """Advance the request by the tokens of this step."""
         in_flight = self._in_flight(mover)
         mover.given = (self.clock, count)
         if (
@@ -376,7 +374,7 @@ class CountedGroups(GroupsState):
             self._schedule(mover, 1)
 
     def serve_chunk(self, mover: Mover, count: int, need: int) -> None:
-        """Give a request its blocks for so many tokens of its prompt."""
+        """Give a request the blocks for the first tokens of its prompt."""
         assert isinstance(mover, GroupMover)
         self._slide(mover)
         self._free.free -= need
@@ -453,7 +451,7 @@ class CountedGroups(GroupsState):
         return True
 
     def _reserved(self, tokens: int) -> int:
-        """Blocks that admission counts for a request of so many tokens."""
+        """Blocks that admission counts for a request of that length."""
         blocks = 0
         for block_tokens, groups, cap in self._caps:
             more = ceil_div(tokens, block_tokens)
@@ -484,7 +482,7 @@ class _Free:
 
 
 def _freed_by_chunk(kind: Kind, taken_in: int) -> int:
-    """Blocks that a request gives back when its first so many tokens end a local chunk."""
+    """Blocks that a request frees when its first `tokens` tokens end a local chunk."""
     skipped = kind.group.skipped_tokens
     return kind.count * (skipped(taken_in) // kind.block - skipped(taken_in - 1) // kind.block)
 

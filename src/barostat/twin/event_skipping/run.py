@@ -1,14 +1,14 @@
 """The fast form: the same decisions as the step-by-step form, at a cost that follows events instead
 of tokens.
 
-A step in which every running request decodes, nobody can be admitted and the pool has the blocks
-that this step's bucket needs decides nothing: a run of such steps is taken in one loop that touches
-no request but those that end. Every other step is taken with the decoding requests counted, and
-walked through one by one only where their order decides (the pool or the budget runs out).
+A step decides nothing if every running request decodes, no request can be admitted and the pool has
+the blocks that this step's bucket needs: a run of such steps is taken in one loop that touches no
+request but those that end. Every other step is taken with the decoding requests counted, and walked
+through one by one only where their order decides (the pool or the budget runs out).
 
 Identical to `Steps`: tests hold the two together. The state says how blocks are kept: counted
-(`EventSkippingState`), told apart (`BlockLeapState`), or in several groups (`CountedGroups`,
-`BlockGroups`).
+(`EventSkippingState`), tracked individually (`BlockLeapState`), or in several groups
+(`CountedGroups`, `BlockGroups`).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class EventSkippingRun:
         self._blocked = False
 
     def _leap(self) -> bool:
-        """Steps that admit and preempt nobody, until one that might. False if there is none."""
+        """Run steps that neither admit nor preempt, until one that might. False if there is none."""
         state, intake, load = self._state, self._intake, self._outcome.load
         before = len(load)
         while state.decodes and (not state.waiting or (self._blocked and not self._ending)):

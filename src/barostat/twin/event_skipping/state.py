@@ -87,8 +87,8 @@ class FreeCount(Protocol):
 class EventSkippingState:
     """Who runs, who prefills, who decodes in which phase, and what is free.
 
-    Blocks are only counted here; where they have to be told apart, another state does so behind the
-    same methods.
+    Blocks are only counted here; another state with the same methods tracks blocks individually
+    where that matters.
     """
 
     tells_blocks_apart = False
@@ -145,7 +145,7 @@ class EventSkippingState:
         return tuple(self.buckets[self.clock % self.size])
 
     def chunk_need(self, mover: Mover, count: int) -> int:
-        """Return the blocks that so many more tokens of the request take, at most."""
+        """Return the most blocks that more tokens of the request can take."""
         return self.blocks_of(mover.computed + count) - self.blocks_of(mover.computed)
 
     def serve_decodes(self, need: int) -> None:
@@ -154,7 +154,7 @@ class EventSkippingState:
             self.grow_buckets(self.clock, self.clock + 1, need)
 
     def serve_chunk(self, mover: Mover, count: int, need: int) -> None:
-        """Give a request its blocks for so many tokens of its prompt."""
+        """Give a request the blocks for the first tokens of its prompt."""
         self.grow(mover, need)
         self.remember(mover, mover.computed + count)
 
@@ -221,7 +221,7 @@ class EventSkippingState:
         mover.chain = self._counted.give_back(self.blocks_of(held), hashed // self.size)
 
     def blocks_of(self, tokens: int) -> int:
-        """Blocks that hold so many tokens."""
+        """Blocks needed for that many tokens."""
         return -(-tokens // self.size)
 
     def computed(self, mover: Mover) -> int:

@@ -73,7 +73,7 @@ class TablePool:
                 further[block] = further.get(block, 0) + 1
 
     def idle(self, blocks: Sequence[int]) -> int:
-        """How many of the blocks nobody holds."""
+        """Return how many of the blocks are free."""
         return sum(map(self._hashed.__contains__, blocks))
 
     def give_back(self, table: list[int], hashed: int) -> None:

@@ -1,8 +1,8 @@
-"""The fast form where blocks have to be told apart: workloads whose requests share prefixes.
+"""Event-skipping state with individually tracked blocks: workloads whose requests share prefixes.
 
 As in EventSkippingState, a request that decodes is not touched; but its blocks are real ones, taken
 in the order of the requests in each step. Generated blocks are registered only when a preempted
-request leaves them behind: nobody else could have found them before.
+request leaves them behind: no other request could have found them before.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class BlockLeapState(EventSkippingState):
         return len(found) * self.size
 
     def admit(self, mover: Mover, hit: int, reached: int, reserved: int) -> bool:
-        """As for counted blocks; what was found and nobody holds leaves the free list as well."""
+        """As for counted blocks; cached free blocks that were found leave the free list as well."""
         table, size = self._tables[mover], self.size
         need = max(0, -(-reserved // size) - hit // size) + table.idle
         if need + (self._watermark_blocks if self.running else 0) > self._blocks.free:

@@ -95,8 +95,8 @@ class Output:
 
 @dataclass(slots=True)
 class Tick:
-    """What a tick brought. `until_ns`: when the next is due; None if nothing happens until
-    somebody adds or aborts something.
+    """What a tick brought. `until_ns`: when the next is due; None if nothing happens until a
+    request is added or aborted.
     """
 
     outputs: list[Output] = field(default_factory=list)
@@ -111,7 +111,7 @@ class Tick:
 
 
 class LiveEngine:
-    """One engine that is asked again and again what is next. Mutable."""
+    """An engine that is advanced step by step. Mutable."""
 
     def __init__(self, settings: Settings, pace: Pace) -> None:
         """Nothing runs."""

@@ -1,5 +1,5 @@
-"""One engine of several, a step at a time: it says how long its step takes by itself, and hears when
-it ends.
+"""One engine of several, a step at a time: it reports the duration of its own step and is notified
+when the step ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from barostat.twin.settings import Settings
 
 
 class _OfFront(Intake):
-    """No rows of its own: what came of them is told to the front end."""
+    """No rows of its own: their results are passed to the front end."""
 
     def __init__(self, settings: Settings, first_token: Callable[[int], None]) -> None:
         super().__init__(settings, ())

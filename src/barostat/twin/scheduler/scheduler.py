@@ -3,7 +3,7 @@
 There is no prefill and no decode: each step brings every request's computed tokens closer to its
 known tokens, within a budget. Running requests come first, in the order of admission, and preempt
 the last (or the least important) where the pool is out of blocks; requests are admitted only in a
-step that preempted nobody, and the first that does not fit stops all behind it.
+step without preemptions, and the first that does not fit stops all behind it.
 
 With a KV connector, a request whose prompt another engine has computed holds its blocks while their
 KV is fetched, beside those that run (`holding`, admitted before the others), and one that hands its

@@ -150,7 +150,7 @@ def make(spec: Spec, seed: int) -> list[Row]:
 
 
 def with_adapters(rows: list[Row], count: int, seed: int) -> list[Row]:
-    """The rows, each of which asks for one of so many LoRA adapters at random."""
+    """The rows, each with one of several LoRA adapters at random."""
     if not count:
         return rows
     thrown = Dice(seed, "adapters").uniforms(len(rows))
@@ -283,8 +283,8 @@ def _sessions(spec: Spec, seed: int) -> list[Row]:
     with all that was said.
 
     What a session said is one chain of ids of 16 tokens, the system prompt the same for all; a
-    turn's answer is told apart from what the engine generated for it, as a client that sends it
-    back would have it tokenised anew.
+    turn's answer differs from what the engine generated for it, as a client that sends it back
+    would have it tokenised again.
     """
     begins, inputs, outputs, pauses, lengths = (
         Dice(seed, name) for name in ("sessions", "input", "output", "think", "turns")

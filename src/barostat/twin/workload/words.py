@@ -1,5 +1,5 @@
-"""Tokens without a tokenizer: a rule that anyone can apply by hand, and words for tokens that
-nobody wrote.
+"""Tokens without a tokenizer: a rule that anyone can apply by hand, and synthetic words for tokens
+without text.
 
 A text is cut from its start into pieces: a run of white space of up to 16 characters, or up to five
 other characters with the single space before them. About one piece per four characters of English.
@@ -106,8 +106,8 @@ class Tokenizer:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The pieces of the text, cut a stretch at a time: the last of a stretch may go on, and is cut
-    again with the next.
+    """The pieces of the text, cut a stretch at a time: the last word of a chunk may continue and is
+    cut again with the next.
     """
     start = 0
     while start < len(text):
@@ -134,7 +134,7 @@ def digest_of(prompt: str) -> str:
 
 class Answer:
     """The tokens that the twin says to one prompt: the same for the same seed, prompt and choice.
-    Grown as far as they are asked for.
+    Extended on demand.
     """
 
     def __init__(self, seed: int, prompt_digest: str, choice: int, vocabulary: int) -> None:

@@ -57,9 +57,9 @@ def test_what_becomes_of_preemptions_is_judged_per_token() -> None:
     assert preemption_outlook(replace(TODAY, preempted_per_s=0.0), TODAY, 0.0) is None
 
 
-def _difference(field: str, ratio: float, *, told: bool = True) -> Difference:
+def _difference(field: str, ratio: float, *, significant: bool = True) -> Difference:
     better = (ratio > 0) == (field == "output_tokens_per_s")
-    return Difference(field, ratio, 0.0, ratio, told, better)
+    return Difference(field, ratio, 0.0, ratio, significant, better)
 
 
 @pytest.mark.parametrize(

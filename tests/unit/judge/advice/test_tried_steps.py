@@ -119,7 +119,7 @@ def test_what_helps_or_harms_by_what_was_not_seen_comes_after_what_is_sure() -> 
         ("max-num-batched-tokens", "unsure"),
     ]
     assert found.trials is not None
-    assert "of a step's time" in str(found.trials.basis)
+    assert "in a step's time" in str(found.trials.basis)
     today, unsure = found.trials.today, found.next[1].forecast
     assert today is not None
     assert unsure is not None

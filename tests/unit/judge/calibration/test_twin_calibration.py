@@ -118,7 +118,7 @@ def test_what_is_computed_again_is_counted(name: str) -> None:
     assert mean_load(_found(name).samples).prefill_tokens == pytest.approx(
         truth.prefill_tokens / truth.steps, rel=0.15
     )
-    assert "preemptions, of which no counter tells what was computed again" in _found(name).note
+    assert "preemptions, for which no counter shows what was recomputed" in _found(name).note
 
 
 @pytest.mark.parametrize("name", THRASHES)
@@ -145,7 +145,7 @@ def test_metrics_alone_leave_the_cost_of_prompts_open_in_a_thrash_and_say_so() -
     costs = [pace.prefill_token_s for pace in (found.pace, *found.others)]
     assert min(costs) < true.prefill_token_s < max(costs)
     assert max(costs) > 3 * min(costs)
-    assert "what a prompt token costs is not told: forecasts are wide" in found.note
+    assert "the time per prompt token is unknown and forecasts have wide intervals" in found.note
     with_card = fitted_step_times(seen.scrapes, replace(true, source="a card"))
     assert with_card is not None
     assert with_card.pace.prefill_token_s == pytest.approx(true.prefill_token_s, rel=0.15)
@@ -170,7 +170,7 @@ def test_without_first_tokens_there_is_still_what_preemptions_cost() -> None:
     assert first is not None
     found = calibrated_by_twin(first, scrapes, CASES["thrash"][0], traffic)
     assert "tokens each in the twin" in found.note
-    assert "forecasts are wide" in found.note
+    assert "forecasts have wide intervals" in found.note
 
 
 def test_the_same_twice() -> None:

@@ -81,7 +81,7 @@ def test_the_pool_follows_from_memory_precision_and_cards_as_sizing_has_it() -> 
 
 
 def test_what_sizing_lacks_is_said_and_where_the_engine_would_not_start() -> None:
-    with pytest.raises(InputError, match=r"cannot be reckoned without the card \(--gpu\)"):
+    with pytest.raises(InputError, match=r"cannot be computed without the card \(--gpu\)"):
         _tried("gpu-memory-utilization=0.95", Today(NOW, Sizing(lacks="the card (--gpu)")))
     with pytest.raises(InputError, match="would not start"):
         _tried("gpu-memory-utilization=0.2")

@@ -48,7 +48,7 @@ def test_the_cheapest_is_chosen_and_the_one_that_holds_none_is_last() -> None:
     assert [one.name for one in found.ranked] == ["cheap", "dear", "unpriced", "never"]
     assert (
         found.because[0]
-        == "cheap: 6.00 an hour, the cheapest that holds it; next is dear with 10.00 an hour"
+        == "cheap: 6.00 an hour, the cheapest option that meets the SLO; next is dear with 10.00 an hour"
     )
     assert "it still meets the SLO" in found.because[1]
     assert "ranked last because they have no price: unpriced" in found.because
@@ -59,13 +59,12 @@ def test_a_choice_that_slow_steps_would_turn_says_so() -> None:
     assert found.chosen is not None
     assert found.chosen.name == "bold"
     assert (
-        "it needs 8 replicas, 8 cards; where all are as slow, safe is the better one (2 "
-        "cards): measure both"
+        "it needs 8 replicas, 8 cards; if all are that slow, safe is better (2 cards): measure both"
     ) in found.because[1]
     assert (
         choose([known("bold", 1, None)])
         .because[1]
-        .endswith("no number of replicas holds it: measure one before you buy")
+        .endswith("no number of replicas meets the SLO: measure one before you buy")
     )
 
 

@@ -25,17 +25,17 @@ def told(*args: str, tag: str = "v0.30.0") -> list[tuple[str, str]]:
     [
         (
             ["--enforce-eager=true"],
-            "--enforce-eager takes no value: vLLM refuses 'true' behind it",
+            "--enforce-eager takes no value: vLLM rejects 'true' after it",
             "--enforce-eager",
         ),
         (
             ["--enable_chunked_prefill=False"],
-            "--enable_chunked_prefill takes no value: vLLM refuses 'False' behind it",
+            "--enable_chunked_prefill takes no value: vLLM rejects 'False' after it",
             "--no-enable-chunked-prefill",
         ),
         (
             ["--disable-log-stats=false"],
-            "--disable-log-stats takes no value: vLLM refuses 'false' behind it",
+            "--disable-log-stats takes no value: vLLM rejects 'false' after it",
             "leave it out",
         ),
         (["--max-num-seqs"], "--max-num-seqs has no value: vLLM refuses to start", ""),
@@ -53,7 +53,7 @@ def test_a_switch_takes_no_value_and_the_others_one(
 
 
 def test_a_value_apart_is_refused_behind_a_model() -> None:
-    message = "--enable-prefix-caching takes no value: vLLM refuses 'True' behind it"
+    message = "--enable-prefix-caching takes no value: vLLM rejects 'True' after it"
     assert told("a/b", "--enable-prefix-caching", "True") == [(message, "--enable-prefix-caching")]
     assert told("--model", "a/b", "--enable-prefix-caching", "True") == []
 
@@ -157,10 +157,10 @@ def test_pairs_were_read_until_0_9() -> None:
 @pytest.mark.parametrize(
     ("written", "why", "fix"),
     [
-        ('{"a": 1,}', "a comma stands before a }", "remove the trailing comma"),
+        ('{"a": 1,}', "there is a comma before a }", "remove the trailing comma"),
         (
             '{"a": [1, 2,\n]}',
-            "a comma stands before a ]",
+            "there is a comma before a ]",
             "remove the trailing comma",
         ),
         (

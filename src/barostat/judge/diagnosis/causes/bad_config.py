@@ -1,7 +1,7 @@
 """A setting stops the engine, or makes every step slow: an argument, the model's path, /dev/shm, a
 probe, or the pod itself.
 
-Meaning: the process is told something that it cannot do, or its pod is; or something that costs a
+Meaning: the engine or its pod is configured in a way that cannot work; or something that costs a
 multiple of what its card needs. Nothing about load.
 
 Impact: the pod never becomes Ready, or is killed by its own probe again and again. Slow: queues at

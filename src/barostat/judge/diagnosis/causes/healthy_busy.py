@@ -1,4 +1,4 @@
-"""The engine works, and nobody is harmed, however full its cache is.
+"""The engine works without harm, however full its cache is.
 
 Meaning: requests run and finish, none waits for capacity, preemptions are none or rare. High KV
 usage is what the cache is for.
@@ -25,7 +25,7 @@ FULL_RATIO, TOO_FEW_READINGS = 0.95, 3
 
 
 def _queue_begins(case: Case) -> bool:
-    """True if the last of very few readings shows a full pool and somebody waiting: the next one
+    """True if the last of very few readings shows a full pool and a waiting request: the next one
     may show harm.
     """
     usage, waiting = case.window.fresh("kv_usage_ratio"), case.window.fresh("waiting_requests")

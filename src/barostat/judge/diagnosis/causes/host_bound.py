@@ -11,9 +11,9 @@ Evidence: the API server's process at a full core while the engine core idles or
 tokens; a throttled cgroup; CPU use at the container's limit; a core at a full CPU beside a card
 with slack, whose steps take several times what they should.
 
-Not evidence: low GPU utilisation alone (idle looks the same); a throttled or busy container where
-nobody waits and no stream stalls: a remark; high CPU of the engine core on a CPU-only engine (that
-is its compute).
+Not evidence: low GPU utilisation alone (idle looks the same); a throttled or busy container while
+no request waits and no stream stalls: a remark; high CPU of the engine core on a CPU-only engine
+(that is its compute).
 
 Mitigation: more CPU, or a higher limit; more API server processes; shorter text at the edge; for
 torch threads OMP_NUM_THREADS equal to the container's cores.

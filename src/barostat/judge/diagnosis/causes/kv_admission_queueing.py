@@ -10,8 +10,8 @@ the queue has no end.
 Evidence: requests wait for capacity, fewer run than the limit allows, usage is at its ceiling (or a
 long prompt at the head of the queue does not fit yet), preemptions rare or none.
 
-Not evidence: usage near 1 with nobody waiting; waiting while running stands at max_num_seqs (that
-is slot-bound); deferred waiting.
+Not evidence: usage near 1 with no request waiting; waiting while running stands at max_num_seqs
+(that is slot-bound); deferred waiting.
 
 Mitigation: bound the queue and the demand (edge caps, admission budget, queue limits since 0.29),
 then more KV supply: fp8 KV cache, utilisation up by hundredths, more replicas. Fewer sequences

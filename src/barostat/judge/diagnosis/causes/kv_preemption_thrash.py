@@ -1,8 +1,8 @@
 """Requests need more KV blocks than the pool has, and the scheduler keeps taking them away again.
 
-Meaning: running requests grow by one token a step. When the next block is not there, the scheduler
-preempts the request that came last: all its blocks are freed and its tokens are computed again
-later. Under steady pressure the same work is done over and over.
+Meaning: running requests grow by one token a step. When no block is free, the scheduler preempts
+the request that came last: all its blocks are freed and its tokens are computed again later. Under
+steady pressure the same work is done over and over.
 
 Impact: long pauses within a stream (p99 inter-token latency), recomputed prefill instead of new
 tokens, goodput falls while every utilisation figure looks busy. Nothing crashes: KV exhaustion
@@ -11,7 +11,7 @@ alone never kills a V1 engine.
 Evidence: preemptions at a rate that matters, with the pool at its ceiling. Requests wait for
 capacity although slots are free.
 
-Not evidence: GPU memory near 90 % (the pool is allocated at start), usage near 1 with nobody
+Not evidence: GPU memory near 90 % (the pool is allocated at start), usage near 1 with no request
 waiting, one preemption an hour, or one for a hundred requests that finish: a tail of latency beside
 so few has another reason. The engine's counter lags: a victim is counted when it emits again, not
 when it is thrown out.

@@ -1,4 +1,4 @@
-"""The token budget of a step is the limit: prompts wait for their turn to be computed.
+"""The token budget of a step is the limit: prompts wait to be computed.
 
 Meaning: a step computes at most max_num_batched_tokens. Decoding requests take theirs first; what
 is left goes to prefill, in order. When prompts arrive faster than that, they wait although slots

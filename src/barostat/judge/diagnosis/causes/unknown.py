@@ -22,7 +22,7 @@ from barostat.judge.diagnosis.case import Case, Cause, Judgement, Open
 
 
 def judge(case: Case) -> Judgement:
-    """Never claims: it is what is left when nobody else does."""
+    """Never claims: it remains when no other cause claims."""
     return Open(f"left when no other cause is carried by the evidence on {case.window.replica}")
 
 

@@ -103,7 +103,7 @@ def cells(answer: Answer, *, short: bool = False) -> list[tuple[str, ...]]:
 
 def _others(choice: Choice) -> list[tuple[str, str]]:
     return [
-        (one.name, one.refused or "no number of replicas holds it")
+        (one.name, one.refused or "no number of replicas meets the SLO")
         for one in choice.ranked
         if one.replicas is None
     ]
@@ -202,7 +202,7 @@ def _beyond_slo(one: Offer, need: Need) -> str:
         if limit is not None and (times := _times(one, field)) is not None and times[2] > limit
     ]
     if not beyond and one.most is None:
-        beyond = ["no number of replicas holds it where steps are slower"]
+        beyond = ["no number of replicas meets the SLO if steps are slower"]
     if not beyond:
         return ""
     return (

@@ -269,7 +269,7 @@ def test_a_live_workload_is_simulated(capsys: pytest.CaptureFixture[str]) -> Non
         (["--gpu", "H100"], "--gpu H100: has no effect without --model-config"),
         (
             ["--set", "tensor-parallel-size=2"],
-            "cannot be reckoned without the model's shape (--model-config) and the card (--gpu)",
+            "cannot be computed without the model's shape (--model-config) and the card (--gpu)",
         ),
         (["--set", "gpu=Voodoo2"], "no card of the catalogue"),
         (["--slo-ttft", "-1"], "--slo-ttft: must be above 0 seconds, not -1"),
