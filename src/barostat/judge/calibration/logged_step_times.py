@@ -31,13 +31,13 @@ Part = tuple[float, Sequence[int]]
 def pace_of_steps(
     steps: Sequence[LoggedStep], pool_tokens: int, block_tokens: int, source: str
 ) -> LinearPace:
-    """The pace of an engine with such a pool, from the lines of its steps.
+    """Fit the pace of an engine with this pool from the per-step lines of its log.
 
-    Errors: InputError where there are too few, or none of them in a busy stretch.
+    Errors: InputError if there are too few, or none of them in a busy stretch.
     """
     if len(steps) < _FEWEST_STEPS:
         raise InputError(
-            f"{len(steps)} steps are told of, {_FEWEST_STEPS} are needed: the engine "
+            f"the log shows {len(steps)} steps, {_FEWEST_STEPS} are needed: the engine "
             "prints them with --enable-logging-iteration-details",
             source,
         )

@@ -189,7 +189,7 @@ def pace_of_log(
     found = FittedStepTimes(
         usual if prompts_steady else pace, tuple(ends), samples,
         f"a step's time is calibrated on {pace.source}, at one {'number of prompt tokens' if prompts_steady else 'load'} only: "
-        "forecasts for another are wide",
+        "forecasts for another have wide intervals",
     )  # fmt: skip
     return replace(found, note=found.note + prompt_share_note(found))
 
