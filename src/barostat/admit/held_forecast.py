@@ -63,7 +63,7 @@ hold, the sum of the squares of that.
 
 
 class Holding:
-    """What one request holds of a replica's KV cache. Mutable.
+    """One request's use of a replica's KV cache. Mutable.
 
     `prompt_tokens`: held by its prompts. `cap`: the most tokens that one sequence produces.
     `produced`: tokens of one sequence, as of `heard_at`. `charge`: tokens that it is expected to
@@ -352,7 +352,7 @@ class HeldForecast:
             variance[place] += part * (1.0 - chance) * mine
 
     def observe(self, seen: Observation, at: float) -> int:
-        """What the engine says of itself is taken in. Returns the preemptions since the last look.
+        """Take in an observation of the engine. Returns the preemptions since the last one.
 
         Prompts are compared only while nothing waits in the engine: what waits holds nothing yet,
         whatever its reservation says; and while most of what was produced was heard of: at a pace

@@ -21,7 +21,7 @@ _RECOUNTED_EVERY = 16
 
 
 class InputSizes:
-    """Of one tokenizer: of engines that serve the same. Mutable.
+    """Learned input sizes of one tokenizer, shared by engines that serve the same model. Mutable.
 
     `per_byte`: tokens, by route; `per_medium`: tokens of one. Everything that is learned is
     bounded and decays.

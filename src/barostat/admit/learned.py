@@ -14,8 +14,8 @@ _PREFIXES = 8192
 
 
 class Learned:
-    """Of the engines of one model and its adapters: they have the same traffic. Mutable. `said`:
-    what they serve, as it was told. `affinity`: where prompts that begin alike went.
+    """Statistics learned from the engines of one model and its adapters, which share traffic.
+    Mutable. `said`: the models they report. `affinity`: replicas by prompt prefix.
     """
 
     __slots__ = ("affinity", "inputs", "lengths", "margin", "said")

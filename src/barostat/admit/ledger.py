@@ -192,8 +192,8 @@ class Ledger:
             self._renew()
 
     def learned_of(self, names: Collection[str]) -> Learned | None:
-        """What is learned of those of these engines that are here; where they do not serve the
-        same, of those whose models are unknown. None if none of them is here.
+        """Return the statistics learned from these engines; if they serve different models, of
+        those whose models are unknown. None if none of them is here.
         """
         found = {replica.learned for name, replica in self.replicas.items() if name in names}
         if len(found) > 1:
@@ -201,7 +201,7 @@ class Ledger:
         return found.pop() if found else None
 
     def every_learned(self) -> set[Learned]:
-        """What is learned of all engines."""
+        """Return the statistics learned from all engines."""
         return {replica.learned for replica in self.replicas.values()} or {self.learned}
 
     def ended(self, one: Reservation, length: int, ended: str, at: float) -> None:

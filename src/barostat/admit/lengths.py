@@ -139,7 +139,7 @@ class LengthClass:
         return row
 
     def mean_tokens(self, most: int) -> float:
-        """What an answer with that limit is expected to come to."""
+        """Return the expected length, in tokens, of a response with that limit."""
         if self._new >= 8 + self._total / 8 or self.root.seen >= self._root_seen:
             self._remake()
         mean = self._means.get(most)

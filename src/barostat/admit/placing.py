@@ -61,8 +61,8 @@ def place(one: Reservation, rules: Rules, at: float) -> ReplicaLedger | None:
 
 
 def _has_its_share(turn: Turn, at: float) -> bool:
-    """What runs of this tenant on the line's engines is more than its share, and another has asked
-    for some of these lately.
+    """True if the tenant uses more than its share of the line's engines and another tenant has
+    requested some of them recently.
     """
     running = shares = 0.0
     others = False
@@ -150,6 +150,8 @@ def admit(one: Reservation, replica: ReplicaLedger, at: float) -> None:
 
 
 def largest_pool_tokens(line: Line, rules: Rules) -> int:
-    """What the largest replica of the line can hold for one request; 0 without a replica."""
+    """Return the tokens that the largest replica of the line can hold for one request; 0 without a
+    replica.
+    """
     most = line.pools.largest_tokens
     return most if rules.kv_token_budget is None else min(most, rules.kv_token_budget)

@@ -22,8 +22,8 @@ class Pool(NamedTuple):
 
 
 class AllPools(NamedTuple):
-    """What the pools of all replicas come to: the largest of them, the longest sequence that each
-    of them takes (None if none says it), and whether all of them share prefixes.
+    """Summary of all pools: the largest, the longest sequence that each accepts (None if none
+    reports it), and whether all use prefix caching.
     """
 
     largest_tokens: int = 0

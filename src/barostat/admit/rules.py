@@ -34,8 +34,8 @@ class ClassRule:
 
 @dataclass(frozen=True)
 class TenantRule:
-    """What a tenant may have. `share`: weight in the order of service (and of the budget where
-    others want it too). `priority_class`: "" for the first.
+    """Limits of a tenant. `share`: weight in the order of service (and of the budget where others
+    want it too). `priority_class`: "" for the first.
     """
 
     name: str
@@ -47,7 +47,7 @@ class TenantRule:
 
 @dataclass(frozen=True)
 class Rules:
-    """What is enforced. Token limits are of one request; None is no limit.
+    """The enforced limits. Token limits apply per request; None: no limit.
 
     `kv_token_budget`: per replica, what may be held at the forecast's peak, None for the pool: no
     headroom is kept for growth, since growth is what the forecast is of. `itl_s`: what is promised

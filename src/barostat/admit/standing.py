@@ -48,7 +48,7 @@ class Standing(NamedTuple):
 
 
 def standing(ledger: Ledger, at: float) -> Standing:
-    """How it stands at `at`. Costs a look at every replica, where one is due."""
+    """Return the state of the gate at time `at`. Updates replicas whose forecast is due."""
     replicas = []
     for replica in ledger.replicas.values():
         replica.look(at)

@@ -165,7 +165,7 @@ def _refused(one: Reservation, rules: Rules, at: float, expected_s: float | None
 
 
 def _by_its_own_limit(tenant: TenantLedger, retry_s: float, number: int = 0) -> Refused:
-    """It is not for want of room at the engines."""
+    """Refuse a request because of the tenant's own limit."""
     limit = tenant.rule.max_concurrency
     return Refused(
         429,
@@ -220,7 +220,7 @@ def leave(one: Reservation, ledger: Ledger) -> None:
 
 
 def expired(ledger: Ledger, rules: Rules, at: float) -> list[Refused]:
-    """Those whose deadline has passed, refused: they wait no more and are forgotten."""
+    """Refuse and forget the requests whose deadline has passed."""
     found: list[Refused] = []
     deadlines = ledger.deadlines
     while deadlines and deadlines[0][0] <= at:
@@ -260,7 +260,7 @@ def _without_an_engine(one: Reservation, ledger: Ledger) -> Refused:
 
 
 def forget(one: Reservation, ledger: Ledger) -> None:
-    """It waits no more, and nothing is left to return."""
+    """Remove a request from the queue; it holds no reservation any more."""
     leave(one, ledger)
     del ledger.reservations[one.number]
     one.tenant.spend(-one.charge)

@@ -31,7 +31,7 @@ failure in the current log.
 
 @dataclass(frozen=True, slots=True)
 class SignalKind:
-    """What a name means. `stale_after_s` is its age limit."""
+    """Meaning of a signal name. `stale_after_s`: its age limit, in seconds."""
 
     name: str
     unit: str

@@ -55,7 +55,7 @@ TriggerKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """What changed before the harm: a deploy, or the traffic."""
+    """The change before the harm: a deployment, or traffic."""
 
     kind: TriggerKind
     detail: str
@@ -106,7 +106,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the twin forecasts of an engine. Units: seconds, per second; `refused_ratio` of the
+    """The twin's forecast for an engine. Units: seconds, per second; `refused_ratio` of the
     requests that came. None: nothing ended.
     """
 
@@ -166,11 +166,11 @@ class NextStep:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What the order of the next steps is based on: the twin's figures of today and `basis` (how
-    they were found), or `why_not`, with what would make trials possible. `assumptions`: what the
-    twin rests on and was not seen. `start_s`: how long the engine's last start took; None if
-    that was not seen. `source`: the arguments with which `what-if` looks at the same engine again;
-    empty if it takes more than one target.
+    """Basis of the order of the next steps: the twin's figures of today and `basis` (how they were
+    found), or `why_not`, with what would make trials possible. `assumptions`: what the twin rests
+    on and was not seen. `start_s`: how long the engine's last start took; None if that was not
+    seen. `source`: the arguments with which `what-if` looks at the same engine again; empty if it
+    takes more than one target.
     """
 
     today: Expected | None = None

@@ -59,7 +59,9 @@ class EngineLimits:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What the other numbers were derived from. `measured_from`: a log, a metric, or `estimate`."""
+    """The capacity from which the other numbers were derived. `measured_from`: a log, a metric, or
+    `estimate`.
+    """
 
     kv_cache_tokens: int | None = None
     block_size: int | None = None
@@ -88,8 +90,8 @@ class PriorityClass:
 
 @dataclass(frozen=True, slots=True)
 class EdgeLimits:
-    """What the gateway keeps to. `failure_policy`: by limit, what happens while its state cannot be
-    had. `priority_classes`: the most important first; the last is refused first.
+    """Limits of the gateway as a whole. `failure_policy`: by limit, what happens while its state
+    cannot be had. `priority_classes`: the most important first; the last is refused first.
     """
 
     kv_token_budget: int | None = None
@@ -150,8 +152,8 @@ class ServingLimits:
 
 
 def contradictions(limits: ServingLimits) -> list[tuple[str, str]]:
-    """What cannot be meant, as (path, sentence): values that exclude each other or that no engine
-    can keep.
+    """Return contradictions as (path, sentence): values that exclude each other or that no engine
+    accepts.
     """
     spec = limits.spec
     found: list[tuple[str, str]] = []

@@ -27,8 +27,8 @@ _Ended = tuple[float, bytes, str, int, str, str, str, float, float, int, bool, U
 
 
 class AccessLog:
-    """What ended is gathered, and written on the tick; `dropped` counts those for which there was
-    no room while the file took none.
+    """Access log that buffers lines and writes them on each tick. `dropped`: lines lost because the
+    buffer was full.
     """
 
     def __init__(self, path: str) -> None:

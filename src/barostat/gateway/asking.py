@@ -42,7 +42,7 @@ class Asking(ABC):
     @property
     @abstractmethod
     def settled(self) -> bool:
-        """It is over: what it held was returned."""
+        """True if the exchange is over and its reservation returned."""
 
     @property
     @abstractmethod
@@ -59,7 +59,7 @@ class Asking(ABC):
     @property
     @abstractmethod
     def passed_bytes(self) -> int:
-        """Of its answer, to the client."""
+        """Response bytes forwarded to the client."""
 
     @abstractmethod
     def follow_if_here(self, decision: Admitted | Refused) -> None:

@@ -341,7 +341,7 @@ class ClientConnection(ClientSide):
         self.current.begin()
 
     def end(self) -> None:
-        """What was written is sent, then the connection is closed."""
+        """Close the connection after sending what was written."""
         self.closing = True
         self.deadline = self.gateway.rounds.now + self.gateway.bounds.stalled_s
         for waiting in self.pipeline:

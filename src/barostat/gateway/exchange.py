@@ -82,7 +82,7 @@ class Exchange(Asking):
 
     @property
     def settled(self) -> bool:
-        """It is over: what it held was returned."""
+        """True if the exchange is over and its reservation returned."""
         return self.machine.state == "settled"
 
     @property
@@ -103,7 +103,7 @@ class Exchange(Asking):
     # -- events: its turn, the decision
 
     def begin(self) -> None:
-        """It is this request's turn on its connection."""
+        """Start handling the request; earlier ones on the connection are done."""
         gateway, head = self.gateway, self.head
         self.machine.begun()
         welcome = head.welcome
@@ -254,7 +254,7 @@ class Exchange(Asking):
         self._do(self.machine.engine_closed(self.gateway.rounds.now, unanswered=unanswered))
 
     def engine_failed(self, kind: str) -> None:
-        """What came is no answer."""
+        """Fail: the engine sent no valid response."""
         self._do(self.machine.engine_failed(kind))
 
     # -- events: time, the client, the end of the gateway
@@ -271,7 +271,7 @@ class Exchange(Asking):
         self._do(self.machine.client_left())
 
     def forget(self) -> None:
-        """It had not begun, and will not."""
+        """Drop the exchange before it began."""
         self._do(self.machine.forgotten())
 
     def drain(self) -> None:
@@ -484,7 +484,7 @@ class Exchange(Asking):
             self.gateway.desk.returned(self, ended, usage)
 
     def _settle(self, ended: Ended, usage: Usage) -> None:
-        """What was reserved is returned, and the request is counted and logged."""
+        """Return the reservation, count and log the request."""
         self._leave_replica()
         self._drop_body()
         self._return(ended, usage)

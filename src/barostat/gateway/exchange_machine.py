@@ -162,7 +162,7 @@ class ExchangeMachine:
     # -- the decision
 
     def begun(self) -> None:
-        """It is this request's turn on its connection."""
+        """Event: earlier requests on the connection are done."""
         if self.state == "pending":
             self.state = "deciding"
 
@@ -181,7 +181,7 @@ class ExchangeMachine:
         return _COUNT
 
     def queued(self) -> Commands:
-        """It waits for room; a reservation is held for it."""
+        """Event: the request is queued, with a reservation number."""
         if self.state == "settled":
             return _GIVE_BACK
         self.state = "queued"
@@ -344,7 +344,7 @@ class ExchangeMachine:
         return (DROP, LEAVE_ENGINE)
 
     def forgotten(self) -> Commands:
-        """It had not begun, and will not."""
+        """Event: dropped before it began."""
         if self.state == "settled":
             return _NOTHING
         self.state = "settled"

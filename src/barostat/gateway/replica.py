@@ -29,8 +29,8 @@ _PATH = re.compile(r"(?:/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
 
 @dataclass(frozen=True, slots=True)
 class UpstreamAddress:
-    """Where an engine listens. `name`: host, port and path, as metrics and logs call it; `path` is
-    put before every target.
+    """Address of an engine. `name`: host, port and path, as metrics and logs call it; `path` is put
+    before every target.
     """
 
     name: str
@@ -41,7 +41,7 @@ class UpstreamAddress:
 
     @property
     def authority(self) -> bytes:
-        """What the Host field says."""
+        """Value of the Host header."""
         usual = 443 if self.secure else 80
         host = f"[{self.host}]" if ":" in self.host else self.host
         return (host if self.port == usual else f"{host}:{self.port}").encode()

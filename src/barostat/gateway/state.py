@@ -78,7 +78,7 @@ class Gateway:
         self.max_stream_s = None if self.desk.shadow else limits.spec.request.max_stream_seconds
 
     def leave(self, exchange: Asking) -> None:
-        """What was entered into the shared budget is not held any more."""
+        """Remove the request from the shared budget."""
         if exchange.shared_number and self.shared is not None:
             number, exchange.shared_number = exchange.shared_number, 0
             self.shared.leave(number)
@@ -117,7 +117,7 @@ class Gateway:
         return "" if self.desk.any_replica(()) is not None else "no engine can be reached"
 
     def refused_unread(self, unread: Asking, route: Route, status: int, reason: str) -> None:
-        """What came is no whole request, and was answered with no: it is counted like any other."""
+        """Count a malformed request that was rejected."""
         unread.route, unread.status, unread.reason = route, status, reason
         self.metrics.refused(reason, route)
         self.metrics.answered(route, status)

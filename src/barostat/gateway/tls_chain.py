@@ -94,9 +94,7 @@ def chain_of(settings: GatewaySettings) -> TlsChain | None:
 
 
 def trusting(settings: GatewaySettings) -> ssl.SSLContext | None:
-    """What connections to https engines are made with, None if there can be none. Errors:
-    InputError.
-    """
+    """Return the TLS context for https engines; None if there are none. Errors: InputError."""
     if not any(address.secure for address in settings.upstreams) and settings.follow is None:
         if settings.upstream_ca is not None:
             raise InputError(

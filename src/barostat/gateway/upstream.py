@@ -16,8 +16,8 @@ _MOST_INTERIM = 32
 
 
 class Carried(Protocol):
-    """What a connection carries: a client's exchange, or a question of the gateway's own. `added`:
-    lines for the head of its answer.
+    """User of a connection: a client's exchange, or a query of the gateway itself. `added`: lines
+    for the head of its answer.
     """
 
     head: RequestHead
@@ -48,7 +48,7 @@ class Carried(Protocol):
         """
 
     def engine_failed(self, kind: str) -> None:
-        """What came is no answer."""
+        """Called when the engine sent no valid response."""
 
 
 class ConnectionPool(Protocol):

@@ -24,7 +24,7 @@ class Clock(Protocol):
         """How far the machine's clock was set since the start; negative where it was set back."""
 
     def problem(self) -> str:
-        """What the machine's clock did that a reader should know; empty if nothing."""
+        """Return a note on jumps of the system clock; empty if there were none."""
 
 
 class SteadyClock:

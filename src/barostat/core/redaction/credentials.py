@@ -361,7 +361,7 @@ def allowed_variable(name: str) -> bool:
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Those variables that may be shown, cleaned."""
+    """Return the variables that may be shown, redacted."""
     return {name: clean(value) for name, value in env.items() if allowed_variable(name)}
 
 

@@ -102,7 +102,7 @@ class Call(Asking):
 
     @property
     def passed_bytes(self) -> int:
-        """Of the answer, as far as it is shown."""
+        """Response bytes shown to the external processor."""
         return self._passed_bytes
 
     async def take(self, message: ProcessingRequest) -> Sequence[ProcessingResponse]:

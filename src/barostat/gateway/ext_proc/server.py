@@ -100,7 +100,7 @@ class ExternalProcessor:
         return self._paces[name]
 
     async def start(self) -> None:
-        """It listens. Errors: OutsideError where the address is not to be had."""
+        """Start listening. Errors: OutsideError if the address cannot be bound."""
         try:
             self._server.add_insecure_port(self.address)
         except RuntimeError:

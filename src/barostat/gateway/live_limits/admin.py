@@ -35,7 +35,7 @@ _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class AdminDoor:
-    """What answers on that port. `token`: empty if writing is disabled."""
+    """Request handler of the admin port. `token`: empty if writing is disabled."""
 
     def __init__(self, gateway: Gateway, limits: LimitsInForce, token: str) -> None:
         self._gateway = gateway
@@ -172,7 +172,7 @@ class AdminConnection(asyncio.Protocol):
         self._body += data
 
     def on_message_complete(self) -> None:
-        """It is whole, and answered."""
+        """Parser callback: answer the complete request."""
         self._say(
             self._door.answer(self._parser.get_method(), self._target, self._token, self._body)
         )

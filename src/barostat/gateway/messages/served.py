@@ -20,8 +20,8 @@ class Served(NamedTuple):
     longest_tokens: int | None = None
 
     def fits(self, model: str) -> bool:
-        """It may be that model: a folder or an alias is often called like the end of its full
-        name.
+        """True if a served name may mean that model: a folder or an alias often equals the end of
+        the full name.
         """
         return not self.known_as or _end(model) in map(_end, self.known_as)
 

@@ -23,8 +23,8 @@ _TOKEN = re.compile(TEXT + rb"|[\[{]", re.S)
 
 
 def too_much_of(body: bytes) -> str:
-    """What the body has more of than is read; "" where it may be read. Counted no further than
-    that.
+    """Return what the body has too much of (values, nesting); "" if it is within bounds. Counting
+    stops at the bound.
     """
     if len(body) <= 2 * TEXTS_AND_BRACKETS:  # each of them has two ends
         return ""

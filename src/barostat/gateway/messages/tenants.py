@@ -30,7 +30,7 @@ class KeyTable:
 
     @property
     def tenants(self) -> frozenset[str]:
-        """Those that have a key."""
+        """Tenants that have a key."""
         return frozenset(self._tenants.values())
 
     def _digest(self, key: bytes) -> bytes:

@@ -29,9 +29,7 @@ def how_it_stands(replica: Replica, pool_tokens: int | None) -> str:
 
 
 def misfits(desk: Desk) -> Iterator[str]:
-    """What of the limits is not for these engines, and whether these engines are for one
-    gateway.
-    """
+    """Yield limits that do not fit these engines, and differences between the engines."""
     spec = desk.limits.spec
     for replica in desk.replicas.values():
         served, pool = replica.served, desk.pools.get(replica.name)
@@ -87,7 +85,7 @@ class EngineLog:
         desk.on_standing_change = self.changed
 
     def misfits(self) -> None:
-        """What does not fit and was not said before."""
+        """Log misfits that were not logged before."""
         now = list(misfits(self._desk))
         for line in now:
             if line not in self._said:

@@ -77,7 +77,7 @@ class EnginePage:
 
 
 def values_of(page: bytes, name: bytes) -> list[float]:
-    """What the page says under that name, of each set of labels."""
+    """Return the values of a metric, one per label set."""
     found: list[float] = []
     at = page.find(name)
     while at >= 0:

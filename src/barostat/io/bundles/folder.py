@@ -18,8 +18,8 @@ MANIFESTS = ("bundle.yaml", "bundle.yml")
 
 
 def base(path: Path) -> Path:
-    """Where in the directory the bundle lies: itself, or the one subdirectory that is laid out as
-    one.
+    """Return the root of the bundle: the directory, or its only subdirectory with a bundle's
+    layout.
     """
 
     def laid_out(folder: Path) -> bool:

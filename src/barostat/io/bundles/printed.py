@@ -58,7 +58,7 @@ _OF_NVIDIA = (
 
 
 def printed(head: str, name: str) -> Printed:
-    """What a file's beginning says that it is; empty if it may be a log or anything else.
+    """Detect printed command output from a file's beginning; empty for logs and anything else.
 
     Errors: InputError for a table of `kubectl get`, which has too little in it.
     """

@@ -22,7 +22,7 @@ _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where one engine's HTTP server is. `base` has no slash at its end and no credentials; `name`
+    """Address of an engine's HTTP server. `base` has no slash at its end and no credentials; `name`
     is short and safe as a file name.
     """
 

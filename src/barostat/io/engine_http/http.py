@@ -40,7 +40,7 @@ state is unknown.
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server said. `cut`: why the body is not whole, empty if it is."""
+    """A response. `cut`: why the body is incomplete; empty if it is complete."""
 
     status: int
     content_type: str

@@ -14,10 +14,10 @@ class TooDeep(InputError):
 
 
 def from_json(text: str, where: str) -> Any:
-    """What the text says.
+    """Parse JSON.
 
     `where`: the file and the line that it comes from, for a person.
-    Errors: InputError for text that is no JSON; TooDeep.
+    Errors: InputError for invalid JSON; TooDeep.
     """
     try:
         return json.loads(text)
@@ -27,7 +27,7 @@ def from_json(text: str, where: str) -> Any:
 
 
 def why_no_json(error: ValueError | RecursionError) -> str:
-    """What the decoder found, without its advice to programmers."""
+    """Return the decoder's error in plain words."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg}, line {error.lineno} column {error.colno}"
     if isinstance(error, RecursionError):

@@ -35,8 +35,8 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What to record. `log` and `pid` belong to the first URL, or are used alone. `log_name`: the
-    display name of a copied log.
+    """Sources of a recording. `log` and `pid` belong to the first URL, or are used alone.
+    `log_name`: the display name of a copied log.
     """
 
     urls: tuple[str, ...] = ()
@@ -247,7 +247,7 @@ class _EngineRecorder:
             await scraper.close()
 
     def recording(self, *, final: bool) -> Recording:
-        """What has been seen so far.
+        """Return the recording so far.
 
         Errors: OutsideError if this is the end and nothing answered in all the time.
         """

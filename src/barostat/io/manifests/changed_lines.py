@@ -49,7 +49,7 @@ def changed_lines(ref: str, folder: Path) -> dict[Path, set[int]]:
 
 
 def texts_before(ref: str, folder: Path, files: Iterable[Path]) -> dict[Path, str]:
-    """What those of the files that were there at `ref` said then. Errors: as `changed_lines`."""
+    """Return the text of the files at `ref`, for those that existed. Errors: as `changed_lines`."""
     root, base = root_and_base(ref, folder)
     found = {}
     for file in files:

@@ -62,7 +62,7 @@ class Reading:
 
 @dataclass(slots=True)
 class Gathered:
-    """What was read. `origins`: by file, how a rendered document was made."""
+    """The documents read. `origins`: by file, how a rendered document was produced."""
 
     documents: list[Document] = field(default_factory=list)
     unchecked: list[Finding] = field(default_factory=list)

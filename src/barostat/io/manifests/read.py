@@ -246,8 +246,8 @@ def _is_command(text: str) -> bool:
 
 
 def limits_complaints(document: Document) -> tuple[tuple[Place, str], ...]:
-    """What the strict reading of a limits file complains of. Of a file with several documents only
-    the limits are read.
+    """Return the errors of strict parsing of a limits file. In a file with several documents, only
+    the limits are parsed.
     """
     from barostat.io.input_files import limits_file
 

@@ -17,7 +17,7 @@ INSTALL_KUSTOMIZE = "kustomize is not installed: put kustomize or kubectl on the
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What the tool printed; `failure`: why it printed nothing."""
+    """Output of a tool. `failure`: why there is none."""
 
     text: str = ""
     failure: str = ""

@@ -127,8 +127,8 @@ class ActContext(TargetReader):
         return await self.written(write)
 
     async def written(self, write: Awaitable[Object | RequestFailed]) -> Object | None:
-        """What came of a write: the object; None if there is a conflict or nothing to write to:
-        read it again. Errors: Denied.
+        """Await a write; returns the object. None on a conflict or a missing object: read it again.
+        Errors: Denied.
         """
         found = await settled(write, self.pace)
         if not isinstance(found, RequestFailed):

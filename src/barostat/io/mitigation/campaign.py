@@ -181,7 +181,7 @@ class Campaign:
             ) from error
 
     async def incidents(self) -> Incidents:
-        """Those of the target, as far as they can be read."""
+        """Return the target's incidents, as far as they can be read."""
         try:
             return (await self.store.every(self.name, self.kind.api.kind))[0], ""
         except OutsideError as error:

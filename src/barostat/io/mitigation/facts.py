@@ -199,7 +199,7 @@ async def _rights(
 async def lacking_rights(
     cluster: Cluster, pace: ActTiming, namespace: str, kind: WorkloadKind
 ) -> tuple[str, ...] | None:
-    """Those of the needed rights that are missing; None if that could not be asked."""
+    """Return the missing permissions; None if the check failed."""
     rights = needed(kind)
     answers = await asyncio.gather(*(_may(cluster, pace, namespace, *right) for right in rights))
     if None in answers:

@@ -36,8 +36,8 @@ _STATUS_TAKEN, _STATUS_NO = 409, (400, 401, 403, 404, 405)
 
 @dataclass(slots=True)
 class GatewayHold:
-    """What this run holds at the gateways. `put_at`: when one of them last took it, by
-    time.monotonic().
+    """The limit that this run holds at the gateways. `put_at`: time.monotonic() of the last
+    success.
 
     `asked_at`: when it was last over that one of them was asked to: one whose answer was lost may
     have taken it until then.

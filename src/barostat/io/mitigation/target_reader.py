@@ -93,7 +93,7 @@ class TargetReader:
 
     @property
     def namespace(self) -> str:
-        """Where the target lives."""
+        """Namespace of the target."""
         return self.plan.target.namespace
 
     @property

@@ -60,9 +60,9 @@ def step_for(since_s: float) -> float:
 
 
 async def kept(server: Prometheus, matchers: str, since_s: float, now: float) -> Kept:
-    """What the server kept of the fleet since then.
+    """Fetch the fleet's series since then.
 
-    Errors: OutsideError where it cannot be asked, or keeps nothing of vLLM in that time.
+    Errors: OutsideError if the server fails, or has no vLLM series in that time.
     """
     step_s = step_for(since_s)
     end = math.floor(now / step_s) * step_s

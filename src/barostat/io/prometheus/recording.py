@@ -78,10 +78,10 @@ class Moment:
 async def remembered(
     server: Prometheus, moment: Moment, on_progress: Progress = lambda _: None
 ) -> Recording:
-    """What the server remembers of the replicas that match.
+    """Record the matching replicas from Prometheus.
 
-    Errors: OutsideError where it cannot be asked or holds no series of vLLM there; InputError where
-    the window is too much to ask for.
+    Errors: OutsideError if the server fails or has no vLLM series there; InputError if the window
+    is too large.
     """
     found = await remembered_if_any(server, moment, on_progress)
     if isinstance(found, str):

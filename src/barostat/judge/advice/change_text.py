@@ -89,8 +89,8 @@ def beside_today(step: NextStep, trials: Trials) -> Prose:
 
 
 def price_of(step: NextStep, trials: Trials) -> Prose:
-    """What the step costs: a restart and how long it takes, more GPUs, fewer tokens per second,
-    rejected requests.
+    """Return the price of the step: a restart and how long it takes, more GPUs, fewer tokens per
+    second, rejected requests.
     """
     forecast = step.forecast
     parts = []

@@ -9,7 +9,7 @@ _ROLES = {"spare": "is its spare", "detached": "is out of rotation for it"}
 
 
 def remedy_words(remedy: RunningRemedy) -> str:
-    """What the remedy does now and holds, with the command that shows more of it."""
+    """Return the remedy's current state, with the command that shows more."""
     words = [f"incident {remedy.incident} of {remedy.target} is not over"]
     if remedy.phase:
         words[0] += f": {remedy.phase}"

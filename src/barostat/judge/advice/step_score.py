@@ -69,7 +69,7 @@ def benefit(today: Expected, then: Expected, *, ends_preemption: bool = False) -
 
 
 def price(*, restarts: bool, capacity_ratio: float = 1.0) -> float:
-    """What carrying it out costs, on the scale of `benefit`. `capacity_ratio`: of today's GPUs."""
+    """Return the cost of the step, on the scale of `benefit`. `capacity_ratio`: of today's GPUs."""
     return (_RESTART if restarts else 0.0) + math.log(max(1.0, capacity_ratio))
 
 

@@ -129,7 +129,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Bout:
-    """What every step is tried against. `pressed_today`: today's engine in the smaller pool."""
+    """Setup against which every step is tried. `pressed_today`: today's engine in the smaller pool."""
 
     load: Load
     paces: tuple[Pace, ...]

@@ -53,7 +53,7 @@ def pace_of_steps(
 def step_samples(
     steps: Sequence[LoggedStep], pool_tokens: int, block_tokens: int
 ) -> list[StepSample]:
-    """What stretches of busy steps took, with their mean load."""
+    """Return the durations of stretches of busy steps, with their mean load."""
     samples = []
     pairs = _pairs(steps)
     for wall_s, places in _parts(steps):

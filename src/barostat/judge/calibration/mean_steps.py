@@ -190,8 +190,8 @@ def mean_of(engine: EngineScrapes, family: tuple[str, ...]) -> tuple[float, floa
 
 
 def front_s(engine: EngineScrapes) -> float:
-    """What a first token takes beyond queue and steps: mean time to it less mean queue and prefill;
-    0 where a queue hides it.
+    """Return the time to first token outside queue and steps, in seconds: mean TTFT less mean queue
+    and prefill; 0 if a queue hides it.
     """
     found = [
         mean_of(engine, family) for family in (names.TTFT, names.QUEUE_TIME, names.PREFILL_TIME)

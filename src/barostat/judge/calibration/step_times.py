@@ -72,8 +72,8 @@ class FittedStepTimes:
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """What prompts cost, where it is known apart. `ratios`: their share of the mean step: expected,
-    at least, at most.
+    """Cost of prompts, if known separately. `ratios`: their share of the mean step: expected, at
+    least, at most.
 
     `besides`: a sample of the steps that compute prompts, as it is expected, and with prompts as
     cheap, as dear as they may be.
@@ -148,8 +148,8 @@ def hidden_prompts_note(expected: LinearPace | None) -> str:
 
 
 def hidden_prompts(expected: LinearPace | None, samples: Sequence[StepSample]) -> Prompts:
-    """What prompts cost where preemptions hide it: as the card's figures have it, else anything
-    that was ever seen.
+    """Return the cost of prompts hidden by preemptions: from the card's figures, else the widest
+    range ever observed.
     """
     share = shares_of(expected, samples)[1]
     return Prompts((share, _CHEAP, _DEAR) if expected is None else (share, share, share))

@@ -49,7 +49,7 @@ def serves(pod: Object) -> bool:
 
 
 def endpoints(pod: Object) -> tuple[Endpoint, ...]:
-    """Where to ask, the likeliest place first; never empty.
+    """Return candidate metrics endpoints of a pod, the likeliest first; never empty.
 
     Source: vLLM's --port and --ssl-keyfile; prometheus.io annotations; httpGet probes;
     containerPort names.

@@ -19,7 +19,7 @@ class FewerPromptTokens:
     kept_ratio: float
 
     def step_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int, pairs: int = 0) -> int:
-        """As long as a step with so many fewer takes."""
+        """Return the duration of the step with fewer prompt tokens, in ns."""
         computed = max(1, round(prefill_tokens * self.kept_ratio)) if prefill_tokens else 0
         return self.pace.step_ns(computed, decodes, kv_tokens, round(pairs * self.kept_ratio))
 

@@ -35,8 +35,8 @@ _BLOCKS, _BLOCKS_OVERRIDE = "kv_blocks", "num_gpu_blocks_override"
 
 @dataclass(frozen=True, slots=True)
 class ScaleLoad:
-    """That many times today's requests, with prompts and outputs that many times as long. Changes
-    the load, not the engine.
+    """Multiples of today's request rate, prompt length and output length. Changes the load, not the
+    engine.
     """
 
     times: float = 1.0

@@ -80,8 +80,8 @@ class TurnedAway(NamedTuple):
 
 @dataclass(slots=True)
 class GatedOutcome:
-    """What became of every request. `lives`: by request id, of those that an engine took in;
-    `arrived_s` of all.
+    """Outcome of a gated run. `lives`: by request id, of those that an engine took in; `arrived_s`
+    of all.
 
     `held_ratios`: share of a pool in use, by second and replica; `margins`: of the gate, by second.
     `engines`: what each one did.
@@ -167,7 +167,7 @@ class GatedRun:
         self.outcome = GatedOutcome()
 
     def run(self) -> GatedOutcome:
-        """What became of every request."""
+        """Run to the end and return the outcome."""
         outcome, engines = self.outcome, self._engines
         hear_s, heard, at_s = 0.0, 0, 0.0
         while True:

@@ -52,7 +52,7 @@ class _OpenReplica(ReplicaLedger):
 
 
 class _WorstCaseReplica(ReplicaLedger):
-    """What fits is what fits if every answer runs to its limit."""
+    """Admits a request if all responses fit at their maximum length."""
 
     __slots__ = ()
 
@@ -63,9 +63,7 @@ class _WorstCaseReplica(ReplicaLedger):
 
 
 class _OracleReplica(ReplicaLedger):
-    """What fits is what fits, given that each answer is as long as it is: the requests run to their
-    limit, which is their length.
-    """
+    """Admits with known output lengths: each request's limit is its actual length."""
 
     __slots__ = ()
 

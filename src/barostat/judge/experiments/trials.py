@@ -314,7 +314,7 @@ def run_trial(load: Load, slo: Slo, trial: Trial) -> Outlook:
 
 
 def outcome_of(rows: list[Row], trial: Trial) -> Outcome:
-    """What becomes of these rows.
+    """Run the twin on these rows.
 
     Errors: InputError as `run_trial`.
     """

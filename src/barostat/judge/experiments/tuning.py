@@ -90,9 +90,8 @@ class Results:
         self.on_batch(self)
 
     def score(self, point: Point) -> Score:
-        """What makes it better than another: it keeps the service level; it refuses less beyond
-        what may be; its goodput, less for each quantile that does not hold, and a little less for
-        each change.
+        """Return the score of a point: whether it meets the SLO; excess refusals; goodput, reduced
+        for each missed quantile and slightly for each change.
         """
         runs = self.runs[point]
         changes = len(self.space.changed(point))

@@ -47,7 +47,7 @@ class Space:
         return tuple(lever.values[lever.today] for lever in self.levers)
 
     def changed(self, point: Point) -> dict[str, Value]:
-        """What the point changes from today, by the lever's name."""
+        """Return the point's changes from today, by lever."""
         return {
             lever.name: value
             for lever, value, now in zip(self.levers, point, self.today, strict=True)

@@ -69,7 +69,7 @@ class Hour:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """What the time cost. `hours_*`: hours within which it happened; None: not measured."""
+    """Harm in the reviewed period. `hours_*`: hours within which it happened; None: not measured."""
 
     preemptions: float | None = None
     per_thousand: float | None = None

@@ -32,8 +32,8 @@ def named(series: Iterable[Series], name: str) -> list[Series]:
 
 
 def of_now(series: Sequence[Series]) -> list[Series]:
-    """Those that the newest scrape still had. A reason is a series of its own, which ends with it;
-    a range still holds its last points.
+    """Return the series present in the newest scrape. A reason is a series of its own, which ends
+    with it; a range still holds its last points.
     """
     held = [one for one in series if one.points]
     if not held:

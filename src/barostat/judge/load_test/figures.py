@@ -78,7 +78,7 @@ class Gaps:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the engine said of itself at an instant. `preemptions`: since it started."""
+    """The engine's metrics at an instant. `preemptions`: since it started."""
 
     at_s: float
     usage_ratio: float
@@ -132,7 +132,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class EngineFigures:
-    """What the engine's own metrics said meanwhile."""
+    """The engine's own metrics during the run."""
 
     usage_mean_ratio: float
     usage_max_ratio: float

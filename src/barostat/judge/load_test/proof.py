@@ -141,9 +141,7 @@ def _answered(phase: Phase) -> Check:
 
 
 def beyond(name: str, field: str, tokens: int, found: Figures) -> Check:
-    """What became of a request that is longer than the limits allow: refused where something
-    enforces them.
-    """
+    """Check that a request longer than the limits is refused, if something enforces them."""
     if found.refused:
         return Check(
             "beyond",

@@ -20,7 +20,7 @@ _OTHERS = ("ScrapeConfig", "VMScrapeConfig", "VMStaticScrape", "OpenTelemetryCol
 
 
 def scrape_of(document: Document, root: Node) -> Scrape | None:
-    """What the object has scraped, None if it is about something else."""
+    """Return the scrape configuration of an object; None for other objects."""
     kind, spec = root.word("kind"), root.get("spec")
     name, place = (
         root.word("metadata", "name"),

@@ -167,8 +167,8 @@ def written_number(name: str, written: str | None) -> float | None:
 
 
 def rollout_age_s(seen: TargetSnapshot) -> float:
-    """Of the last rollout that could be undone: infinite where it was the first, our own change, or
-    only restarts came after the first.
+    """Return the age of the last rollout that can be undone, in seconds; infinite if there is none
+    (the first revision, our own change, only restarts).
     """
     if is_patch_to(text(seen.home, "metadata", "annotations", PATCHED), digest(seen.source)):
         return math.inf

@@ -75,7 +75,7 @@ def look(
     signals: Mapping[str, Signal],
     names: Iterable[str] = (*OVER_TIME, *OF_ALL),
 ) -> Look | None:
-    """What those signals say; None if there is nothing of it."""
+    """Extract the series from these signals; None if there are none."""
     found = {}
     for name in names:
         points = signals[name].points if name in signals else ()

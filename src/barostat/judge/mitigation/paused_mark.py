@@ -67,7 +67,7 @@ def noted_of(home: Object) -> frozenset[Who]:
 
 
 def entry_of(owner: Switch | PausedOwner, incident: str) -> dict[str, Any]:
-    """What the mark says of an owner that this incident is about to pause."""
+    """Return the mark's entry for an owner that this incident will pause."""
     resume = json.loads(
         owner.resume if isinstance(owner, PausedOwner) else json.dumps(owner.resume)
     )

@@ -74,9 +74,9 @@ _POOL_STAYS = ("max_num_active_seqs", "max_num_seqs", "watermark", "enable_prefi
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person asks for besides the target. `requested`: None if the diagnosis chooses;
-    `drain_s`: None if it follows from the length of the requests; `edge_only`: only a limit that a
-    gateway holds live, nothing that restarts an engine.
+    """The user's options besides the target. `requested`: None if the diagnosis chooses; `drain_s`:
+    None if it follows from the length of the requests; `edge_only`: only a limit that a gateway
+    holds live, nothing that restarts an engine.
     """
 
     id: str
@@ -342,7 +342,7 @@ def _no_room(seen: TargetSnapshot, wish: Wish, remedy: RemedyLimits) -> str:
 def _requested(
     seen: TargetSnapshot, requested: Requested, worst: ReplicaReport
 ) -> Chosen | NoRemedy:
-    """What a person asked for by name."""
+    """Return the change that the user requested by name."""
     name = requested.lever
     step = next((step for step in _proposed(worst) if step.lever == name), None)
     if isinstance(requested, RequestedLever):
@@ -481,8 +481,8 @@ def _limit_against(change: ConfigChange, window: Window, limits: ServingLimits |
 
 
 def _bounds(seen: TargetSnapshot, wish: Wish, expectation: Expectation) -> StepLimits:
-    """Those that were asked for, with the time that the proof, the requests and the target's own
-    pods need.
+    """Return the requested bounds, extended by what the proof, the requests and the target's pods
+    need.
     """
     verify_s = max(wish.bounds.verify_s, 2.0 * expectation.sustained_s)
     needed_s = drain_s_of(seen.windows().values(), verify_s)

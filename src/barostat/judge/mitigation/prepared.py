@@ -51,7 +51,7 @@ class Prepared:
 
     @property
     def against(self) -> tuple[str, ...]:
-        """Why it may not be carried out; nothing if every check holds."""
+        """Return the failed checks; empty if the plan may be carried out."""
         return (*self.wrong, *refusals(self.facts, self.plan))
 
 

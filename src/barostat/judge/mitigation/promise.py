@@ -168,7 +168,7 @@ def _partial_relief(
 
 
 def promise_of_rollback(windows: Sequence[Window], *, replicas: int, sustained_s: float) -> Promise:
-    """What a rolled-back change must show: it answers, under half the load of now at least, where
+    """Return the promise of a rollback: the replica serves at least half of the current load, if
     there is any.
     """
     expects = (

@@ -29,7 +29,7 @@ _FOLLOWS_RATIO = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What came between two scrapes, and what running and waiting were at their ends. Units:
+    """Arrivals between two scrapes, and running and waiting requests at their ends. Units:
     requests.
     """
 

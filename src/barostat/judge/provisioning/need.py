@@ -114,8 +114,8 @@ class Need:
 
     @property
     def longest_tokens(self) -> int:
-        """What hardly any request goes beyond: three deviations of both lengths; the longest one of
-        a trace.
+        """Practical maximum of a request's length, in tokens: three standard deviations of both
+        lengths, or the longest of a trace.
         """
         longest = (
             (self.input_tokens + self.output_tokens) * math.exp(3 * self.spread)

@@ -40,7 +40,7 @@ class CapacityAnswer:
 
     @property
     def why_not(self) -> str:
-        """Why it does not start, what comes first first; empty if it does."""
+        """Reasons why the engine does not start, in the order of its checks; empty if it starts."""
         return "; ".join((*self.refused, *([self.refusal] if self.refusal else [])))
 
 

@@ -8,7 +8,7 @@ _FIRST_WITH_FP8 = 8.9
 
 
 def emulated_fp8(card: Card | None, kv_cache_dtype: str) -> str:
-    """What an fp8 KV cache does on this card where the card has no fp8 arithmetic; empty elsewhere.
+    """Return a note on fp8 KV cache for cards without fp8 arithmetic; empty for others.
 
     Source: NVIDIA's compute capability 8.9 is the first with fp8 tensor cores; AMD's data sheets
     have fp8 from MI300 on.

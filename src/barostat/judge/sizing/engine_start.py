@@ -66,7 +66,7 @@ class EngineStart:
 
     @property
     def words(self) -> list[str]:
-        """What follows `vllm serve`: the model, then every argument."""
+        """Return the words after `vllm serve`: the model, then every argument."""
         return [self.model, *(word for argument in self.arguments for word in argument.words)]
 
     @property

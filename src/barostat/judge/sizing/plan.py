@@ -74,12 +74,12 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True)
 class CapacityPlan:
-    """What fits. `low`, `high`: the pool at the ends of the estimate's interval. `spent`: where
-    memory goes outside the pool (None: not asked). `beyond`: bytes that a pool set by a flag, and
-    the rest, are asked of a GPU beyond what it has (below zero: left). `lacking_states`: decoding
-    sequences for whose states the pool has no block. `warm_up`: what steps of the start take beside
-    the pool that was not set aside for them; `room`: what is free there, None if it is not known
-    or the engine runs.
+    """A capacity plan. `low`, `high`: the pool at the ends of the estimate's interval. `spent`:
+    where memory goes outside the pool (None: not asked). `beyond`: bytes that a pool set by a flag,
+    and the rest, are asked of a GPU beyond what it has (below zero: left). `lacking_states`:
+    decoding sequences for whose states the pool has no block. `warm_up`: what steps of the start
+    take beside the pool that was not set aside for them; `room`: what is free there, None if it is
+    not known or the engine runs.
     """
 
     request: PlanRequest
@@ -119,10 +119,10 @@ class CapacityPlan:
 
 
 def plan(request: PlanRequest) -> CapacityPlan:
-    """What the engine would allocate and log.
+    """Compute what the engine allocates and logs at start.
 
-    Errors: InputError for flags that the engine refuses, or where neither memory nor a card nor a
-    pool is known.
+    Errors: InputError for flags that the engine refuses, or if neither memory, card nor pool is
+    known.
     """
     model, stated = request.model, request.drafter
     request = replace(request, drafter=stated or published_of(request.model_name, request.config))

@@ -55,8 +55,8 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """What is left of the traffic once limits hold: tokens that a running request holds, and the
-    share of requests that are refused.
+    """Traffic within the limits: tokens held by a running request, and the share of requests
+    refused.
     """
 
     held_mean: float
@@ -142,8 +142,8 @@ def traffic_of(arrivals: Sequence[Arrival], source: str) -> Traffic | None:
 def _split(
     arrivals: Sequence[Arrival], inputs: Lengths, all_held: float
 ) -> tuple[int, float, float]:
-    """Where long requests begin, what part of the held tokens is theirs, and what part of the
-    requests they are.
+    """Return the input length above which requests count as long, their share of held tokens, and
+    their share of requests.
     """
     border = max(2048.0, 4 * inputs.p50)
     long = [row for row in arrivals if row.input_tokens > border]

@@ -36,7 +36,7 @@ def speculation_of(
     drafter: Architecture | None,
     version: EngineVersion | None = None,
 ) -> Speculation:
-    """What the engine's --speculative-config amounts to; nothing if it has none.
+    """Return the effect of the engine's --speculative-config; empty without one.
 
     Before 0.26.0 the windowed layers of a block drafter ran, and were kept, as full attention
     (vLLM's pull requests 40898 and 46104).
@@ -141,8 +141,8 @@ def _decoded(config: EngineConfig) -> tuple[Mapping[str, object] | None, tuple[s
 
 
 def _method(decoded: Mapping[str, object], name: str, drafter: Architecture | None) -> str:
-    """As given, or as the engine would tell from the drafter's name; a drafter that says nothing is
-    a draft model.
+    """Return the method as given, or as vLLM derives it from the drafter's name; default: a draft
+    model.
     """
     if isinstance(given := decoded.get("method"), str) and given:
         return given.lower()

@@ -55,8 +55,8 @@ def state_mode(
 
 
 def state_chunk_tokens(model: Architecture) -> int:
-    """What a state's block is a multiple of in mode `all`. Source: vLLM 0.20.0,
-    ModelConfig.get_mamba_chunk_size.
+    """Return the number of tokens of which a state's block is a multiple in mode `all`. Source:
+    vLLM 0.20.0, ModelConfig.get_mamba_chunk_size.
     """
     for name in ("mamba_chunk_size", "chunk_size"):
         found = model.text.get(name)

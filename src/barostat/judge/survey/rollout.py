@@ -18,7 +18,7 @@ replica finds no node and the rollout does not end.
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """What the next rollout of a workload does, and why."""
+    """Effect of a workload's next rollout, with reasons."""
 
     outcome: Outcome
     because: str
@@ -36,7 +36,7 @@ NOT_READ = Rollout("unknown", "its workload could not be read")
 
 
 def rollout(kind: WorkloadKind, item: Object, room: Room | None) -> Rollout:
-    """What happens when the template of this workload changes. `room`: None if not every node
+    """Predict the rollout after a change of the workload's template. `room`: None if not every node
     and pod could be read.
 
     Source: Kubernetes Deployment and StatefulSet strategies (defaults and rounding);

@@ -37,8 +37,8 @@ class RefusedArgument:
 
 
 def refused_arguments(given: CommandLine, version: EngineVersion) -> list[RefusedArgument]:
-    """Those that this version does not have, by the catalogue, those that it does not know, and
-    values that cannot be read, in the order given.
+    """Return arguments that this version lacks, unknown ones, and invalid values, in the given
+    order.
     """
     found = []
     for setting in given.settings.values():

@@ -151,5 +151,5 @@ class EngineMetrics:
         )
 
     def rejected(self, limit: str) -> None:
-        """That queue limit has turned a request away."""
+        """Count a request rejected by a queue limit."""
         self._add("vllm:admission_rejections", 1, limit)

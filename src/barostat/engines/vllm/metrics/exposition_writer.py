@@ -58,7 +58,7 @@ class Gauge:
         self._values: dict[Labels, float] = {}
 
     def set(self, value: float, labels: Labels = ()) -> None:
-        """That series has that value."""
+        """Set the value of a series."""
         self._values[labels] = value
 
     def lines(self) -> list[str]:
@@ -114,7 +114,7 @@ class Counter(_Begun):
         self._values.setdefault(labels, 0.0)
 
     def add(self, value: float, labels: Labels = ()) -> None:
-        """That series, which has begun, is larger by `value`."""
+        """Increment an existing series by `value`."""
         self._values[labels] += value
 
     def lines(self) -> list[str]:

@@ -27,7 +27,7 @@ class Scrape(NamedTuple):
 
 
 class CounterStep(NamedTuple):
-    """What a counter gained from one scrape to the next."""
+    """Increase of a counter from one scrape to the next."""
 
     start: float
     end: float

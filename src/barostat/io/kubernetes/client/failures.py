@@ -132,7 +132,7 @@ def of_stranger(status: int, what: str, access: ClusterAccess, told: str = "") -
 
 
 def of_error(error: httpx.HTTPError, access: ClusterAccess) -> Failure:
-    """What a broken exchange with the API server, or with the proxy before it, means."""
+    """Classify a transport error of the API server or its proxy."""
     found = failure_of(error, _check("certificate-authority(-data)", access))
     if found.kind == "tls":
         return (

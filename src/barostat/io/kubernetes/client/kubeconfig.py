@@ -49,7 +49,7 @@ class ExecPlugin:
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """Where the API server is and how to get in. Certificates are PEM; `token_file` is read again
+    """Address of the API server, and credentials. Certificates are PEM; `token_file` is read again
     whenever it is needed.
 
     `server` holds no user; `proxy` may. `proxy_from`: what names the proxy. `file`, `cluster`:

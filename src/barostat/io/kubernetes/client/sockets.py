@@ -49,7 +49,7 @@ async def execute(
     command: Sequence[str],
     within_s: float,
 ) -> Ran | RequestFailed:
-    """What the command printed in the container, and its exit code. It gets no input."""
+    """Run a command in the container; returns its output and exit code. It gets no input."""
     what = f"create pods/exec in {namespace}"
     params: list[tuple[str, str]] = [("command", word) for word in command]
     params += [("stdout", "true"), ("stderr", "true")] + (
@@ -86,9 +86,7 @@ async def through_port(
     post: Any = None,
     max_bytes: int = MAX_BODY_BYTES,
 ) -> Answer | Failure | RequestFailed:
-    """What the server on that port of the pod's own loopback answers, over a connection of its
-    own.
-    """
+    """Send a GET request to a port of the pod through a port-forward connection."""
     what = f"create pods/portforward in {namespace}"
     wire = h11.Connection(h11.CLIENT)
     body = b"" if post is None else json.dumps(post).encode()

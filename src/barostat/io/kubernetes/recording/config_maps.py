@@ -35,7 +35,7 @@ class FromConfigMaps:
     _read: dict[tuple[str, str], Object] = field(default_factory=dict)
 
     async def read(self, cluster: Cluster, wanted: Iterable[tuple[str, str]]) -> None:
-        """Those ConfigMaps are read, (namespace, name) each, or it is noted why not."""
+        """Read ConfigMaps by (namespace, name); failures are noted."""
         places = sorted(set(wanted) - set(self._read))
         answers = await asyncio.gather(
             *(cluster.get(CONFIG_MAPS, name, namespace) for namespace, name in places)
@@ -50,7 +50,7 @@ class FromConfigMaps:
                 )
 
     def of(self, namespace: str) -> dict[str, Object]:
-        """Those of a namespace that were read, by name."""
+        """Return the ConfigMaps read from a namespace, by name."""
         return {
             name: found
             for (place, name), found in self._read.items()

@@ -59,7 +59,7 @@ class GatewayResponse:
 
     @property
     def told(self) -> str:
-        """Why it did not do it, in its own words where it has some."""
+        """Reason of a failure, in the gateway's words if it gave any."""
         if not self.status:
             return f"{self.where} {self.why}"
         try:
@@ -276,9 +276,7 @@ def limits_path(holder: str, epoch: int) -> str:
 
 
 async def until_answered(ask: Any, within_s: float, every_s: float = 0.25) -> GatewayResponse:
-    """What a process says, asked again while it does not answer or cannot now (5xx, 429), for that
-    long.
-    """
+    """Return a process's response, retrying on no answer, 5xx and 429 until the time is over."""
     began = time.monotonic()
     while True:
         said: GatewayResponse = await ask()

@@ -55,7 +55,7 @@ class Wanted:
     kubeconfig: str | None = None
 
     def spelled(self, namespace: str) -> str:
-        """As a person would type it."""
+        """Return the target as typed on the command line."""
         words = [*self.targets] + (["-l", self.selector] if self.selector else [])
         return " ".join([*words, "-A" if self.all_namespaces else f"-n {namespace}"])
 
