@@ -16,7 +16,7 @@ Kind = Literal["full", "latent", "window", "window-latent", "chunked", "state", 
 
 @dataclass(frozen=True, slots=True)
 class LayerSpec:
-    """What the engine's KV manager knows of one layer's cache.
+    """One layer's cache as seen by the engine's KV manager.
 
     `block_tokens`: tokens a block of this layer covers. `page_bytes`: of one block, padding
     included. `reach_tokens`: window or chunk, 0 for none. `token_bytes`: page_bytes / block_tokens

@@ -263,8 +263,8 @@ def _sorts_logits(flags: Deployment) -> bool:
 
 
 def _latent_prefill_bytes(model: Architecture, flags: Deployment, config: ConfigJson) -> float:
-    """What the profiling run takes for the keys and values of a whole chunk of earlier latents; 0
-    for other models.
+    """Return the bytes that the profiling run uses for keys and values of a whole chunk of earlier
+    latents; 0 for other models.
 
     Source: vLLM 0.32.0, MLACommonMetadataBuilder.determine_chunked_prefill_workspace_size,
     MLAAttention.forward_impl.

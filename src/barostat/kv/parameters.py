@@ -301,7 +301,7 @@ def _moe_layers(config: ConfigJson, layers: int) -> list[bool]:
 
 
 def feeds(config: ConfigJson, model: Architecture) -> list[Feed]:
-    """What each decoder layer's feed-forward is made of, in order."""
+    """Return the composition of each decoder layer's feed-forward, in order."""
     ungated = config.model_type in UNGATED_TYPES
     projections = 2 if ungated else 3
     layers = range(len(model.layers))

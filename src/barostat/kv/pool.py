@@ -96,7 +96,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What the engine allocates and logs.
+    """The KV pool that the engine allocates and logs.
 
     `tokens`: as this version logs it. `concurrency`: for the model length. `needed_bytes`: of the
     start-up check, against `available_bytes`. `longest_tokens`: the largest model length that

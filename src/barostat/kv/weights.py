@@ -45,7 +45,7 @@ class WeightBytes:
 
     @property
     def largest(self) -> int:
-        """Of the stage that holds most."""
+        """Bytes of the largest pipeline stage."""
         return max(self.by_stage)
 
 

@@ -443,7 +443,7 @@ class Engines:
         return [engine for engine in self.engines.values() if engine.key == key]
 
     def recording(self, key: Key) -> Recording | None:
-        """What was kept of the workload's engines; None if none has been read yet."""
+        """Return a recording of the workload's engines; None if none was scraped yet."""
         now = self.clock.now()
         own = [engine for engine in self.of(key) if engine.readable(now)]
         if not own:

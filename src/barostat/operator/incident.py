@@ -49,7 +49,7 @@ class IncidentTarget:
 
 @dataclass(frozen=True, slots=True)
 class IncidentSpec:
-    """What was seen when the incident began. Never changes."""
+    """Observations at the start of the incident. Immutable."""
 
     target_ref: IncidentTarget
     cause: str
@@ -71,7 +71,7 @@ class EvidenceRow:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was measured over all replicas. Numbers as text, because a CRD's numbers round."""
+    """Measurements over all replicas. Numbers are text, because numbers in a CRD are rounded."""
 
     at: str
     running_requests: str = ""
@@ -85,7 +85,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class TwinFigures:
-    """What the twin forecasts of the worst engine. Numbers as text, as in Figures."""
+    """The twin's forecast for the worst engine. Numbers as text, as in Figures."""
 
     preempted_per_second: str = ""
     output_tokens_per_second: str = ""

@@ -39,8 +39,8 @@ MOST_WAITING = 200
 
 @dataclass(slots=True)
 class IncidentObjects:
-    """What the cluster should hold. `leads`: asked before every write. `writes`, `failures`:
-    counted for the metrics.
+    """The incident objects that the cluster should hold. `leads`: checked before every write.
+    `writes`, `failures`: counted for the metrics.
 
     `trouble`: why the last write failed; empty if it did not.
     """

@@ -77,7 +77,7 @@ JUDGING_SHARE = 0.6
 
 @dataclass(slots=True)
 class Surrounding:
-    """What was read of a workload besides its engines: uid and annotations of itself and of its
+    """Facts about a workload besides its engines: uid and annotations of itself and of its
     namespace, and its limits.
     """
 
@@ -389,7 +389,7 @@ class Operator:
         return {**found, "apiVersion": kind.api.api_version}
 
     async def _annotations(self, namespace: str) -> Object:
-        """Of the namespace. Where they may not be read there are none."""
+        """Return the namespace's annotations; empty without permission to read them."""
         found = await self.cluster.get(NAMESPACES, namespace, metadata_only=True)
         return {} if isinstance(found, RequestFailed) else mapping(found, "metadata", "annotations")
 

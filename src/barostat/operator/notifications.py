@@ -31,7 +31,7 @@ WITHIN_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where messages go. `secret`: empty if they are not signed."""
+    """Destination of messages. `secret`: empty if they are not signed."""
 
     form: Form
     url: str = field(repr=False)

@@ -101,7 +101,7 @@ def _field(word: str, low: int, high: int, written: str) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What the operator's flags say."""
+    """Defaults from the operator's flags."""
 
     autonomy: Autonomy = "observe"
     most: Autonomy = "act"

@@ -122,7 +122,7 @@ DID_NOT_HELP: tuple[Outcome, ...] = ("taken-back", "inconclusive", "handed-off")
 
 @dataclass(frozen=True, slots=True)
 class RemedyEnded:
-    """What became of a plan or a remedy that was asked for."""
+    """Event: a requested plan or remedy has ended."""
 
     key: Key
     outcome: Outcome
@@ -476,7 +476,9 @@ def _proposals(
     past: list[tuple[Key, PressureIncident]],
     now: float,
 ) -> tuple[str, ...]:
-    """What would prevent the next incident, from the third of one cause within a week on."""
+    """Return proposals that would prevent the next incident, from the third incident of one cause
+    within a week.
+    """
     earlier = sum(
         1
         for other, incident in past

@@ -81,7 +81,7 @@ def _harmful(diagnosis: Diagnosis) -> bool:
 
 
 def _evidence(report: ReplicaReport) -> tuple[EvidenceRow, ...]:
-    """What the diagnosis rests on, the strongest symptom first, each signal once."""
+    """Return the evidence of the diagnosis, the strongest symptom first, each signal once."""
     found: dict[str, EvidenceRow] = {}
     for symptom in report.symptoms:
         if symptom.name in report.rests_on and isinstance(symptom.verdict, Present):
@@ -129,7 +129,9 @@ def tried(examined: Examination, recording: Recording, slo: ServiceLevel) -> Exa
 
 
 def figures_of(windows: Iterable[Window], at: float) -> Figures:
-    """What was measured over all replicas: sums, and the highest of what does not add up."""
+    """Return the figures over all replicas: sums, and the maximum of quantities that cannot be
+    summed.
+    """
     own = list(windows)
     made = {
         **{name: _of(own, signal, sum) for name, signal in _SUMS.items()},

@@ -69,7 +69,7 @@ def placeable(
 
 
 def used_by(pods: Iterable[Object]) -> Used:
-    """What the pods that hold a node request of it."""
+    """Return the resources requested by the pods on a node."""
     used: dict[str, dict[str, float]] = {}
     for pod in pods:
         node = text(pod, "spec", "nodeName")
@@ -182,7 +182,7 @@ def quota_left(template: Object, quotas: Iterable[Object], also_counted: Sequenc
 
 
 def _scopes(quota: Object) -> Iterable[Object]:
-    """What pods the quota counts alone; nothing for one that counts all."""
+    """Return the scopes of a quota; empty if it counts all pods."""
     yield from (
         {"scopeName": name, "operator": "Exists"} for name in sequence(quota, "spec", "scopes")
     )

@@ -50,7 +50,7 @@ class Rollout:
 
     @property
     def detail(self) -> str:
-        """What changed, for a person."""
+        """The changes as a clause for reports."""
         if self.previous_revision is None:
             said = "first revision that is kept"
         elif not self.changes:

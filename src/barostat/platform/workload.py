@@ -121,7 +121,7 @@ def _makes_groups(kind: str) -> bool:
 
 
 def _owners(documents: Mapping[str, Any], pod: Object) -> Iterator[Workload]:
-    """What owns the pod, the nearest first; then those that only its labels name."""
+    """Yield the pod's owners, the nearest first; then workloads named only by its labels."""
     namespace = text(pod, "metadata", "namespace")
     seen: set[tuple[str, str]] = set()
     item: Object | None = pod

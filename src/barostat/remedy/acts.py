@@ -422,8 +422,8 @@ NOTHING_CUT = Cut()
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It is so. `pod`: the pod that the slot now names. `note`: for the timeline (a pod that was no
-    longer missed). `cut`: the requests that the act cut off.
+    """The act succeeded. `pod`: the pod that the slot now names. `note`: for the timeline (a pod
+    that was no longer missed). `cut`: the requests that the act cut off.
     """
 
     pod: PodRef | None = None
@@ -433,8 +433,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It was not done: a precondition does not hold, a right is missing, admission or quota denied
-    it. The machine undoes it all the same.
+    """The act was refused: a precondition failed, a permission is missing, or admission or quota
+    denied it. The machine undoes it all the same.
     """
 
     why: str
@@ -442,7 +442,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """It was not done: the object is not as we left it, or the claim is not ours."""
+    """The act was not performed: the object was changed, or the claim is not ours."""
 
     why: str
 

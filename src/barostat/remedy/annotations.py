@@ -51,7 +51,7 @@ class Claim(NamedTuple):
 
 
 def written_claim(incident: str, epoch: int, holder: str) -> str:
-    """What the annotation reads for that claim."""
+    """Return the annotation's value for a claim."""
     return f"{incident}#{epoch}#{holder}"
 
 
@@ -63,7 +63,7 @@ def read_claim(written: str) -> Claim:
 
 
 def written_patch(incident: str, digest: str) -> str:
-    """What the annotation reads for a template of that digest, as that incident wrote it."""
+    """Return the annotation's value for a template with that digest, written by that incident."""
     return f"{incident}#{digest}"
 
 

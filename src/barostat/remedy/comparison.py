@@ -75,7 +75,9 @@ def radius(
 
 
 def lasting(now: Estimate, former_error: float | None, reach: float) -> float:
-    """What of that radius is the former mean's: it stays, however long one looks on."""
+    """Return the part of the radius that is due to the former mean; further observation does not
+    reduce it.
+    """
     error = math.hypot(now.error, former_error or 0.0)
     return (
         reach * (former_error or 0.0) / error

@@ -293,7 +293,7 @@ class RemedyPlan:
         return self.lever != ROLLBACK and takes_back(owner.kind, self.change)
 
     def undo_sentence(self) -> str:
-        """What takes the change back, for a person."""
+        """Return the undo as a sentence."""
         if self.edge is not None:
             gateways = ", ".join(map(str, self.edge.gateways))
             return (

@@ -42,7 +42,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What was found out, as Kubernetes writes it: a type, True, False or Unknown, and why."""
+    """A condition as in Kubernetes: a type, True, False or Unknown, and the reason."""
 
     type: str
     status: ConditionStatus
@@ -97,7 +97,7 @@ class State:
 
     @property
     def claim(self) -> str:
-        """What home's claim must read for this run to act."""
+        """The value that the target's claim must have for this run to act."""
         return written_claim(self.plan.id, self.epoch, self.holder)
 
     @property

@@ -195,7 +195,8 @@ def is_over(judged: Judged, left_s: float, *, fresh: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What the change is compared with: the former figures, or those of unchanged replicas now.
+    """The other side of the comparison: the former figures, or the current figures of unchanged
+    replicas.
 
     `load`: arrival rate of the changed replica relative to the other side. `demand`: the same for
     requests in flight, which does not fall when closed-loop clients wait longer. None if not

@@ -130,7 +130,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SimulatedRun:
-    """What vLLM's scheduler does with a workload."""
+    """Result of simulating a workload on vLLM's scheduler."""
 
     run: Simulated
 

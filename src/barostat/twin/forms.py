@@ -35,7 +35,7 @@ def uncollected() -> Iterator[None]:
 def simulate(
     settings: Settings, rows: Sequence[Row], pace: Pace, watch: Watch | None = None
 ) -> Outcome:
-    """What the engine does with the rows. With a `watch` every step is taken and shown to it."""
+    """Simulate the rows and return the outcome. With a `watch` every step is taken and shown to it."""
     with uncollected():
         return _run(settings, rows, pace, watch)
 

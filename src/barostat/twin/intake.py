@@ -93,7 +93,9 @@ class Intake:
         self.next_ns = following
 
     def until(self, now_ns: int) -> list[tuple[int, Row, int]]:
-        """What has arrived by now and was let in: (arrival, row, tokens that it will produce)."""
+        """Return the requests that arrived by now and were admitted: (arrival, row, tokens that it
+        will produce).
+        """
         arrived: list[tuple[int, Row, int]] = []
         longest = self._settings.max_model_len
         while (at_ns := self.next_ns) is not None and at_ns <= now_ns:

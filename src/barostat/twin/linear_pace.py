@@ -77,7 +77,7 @@ class LinearPace:
 
 @dataclass(frozen=True, slots=True)
 class StepSample:
-    """What steps were seen to do: their mean load and how long one took; `steps` weighs it."""
+    """Observed steps: their mean load and duration. `steps`: weight."""
 
     prefill_tokens: float
     decodes: float

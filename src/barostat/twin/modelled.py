@@ -56,9 +56,7 @@ class ModelledPace:
 
     @property
     def front_s(self) -> float:
-        """What a client waits beyond the steps, on the way to the scheduler and back, for a prompt
-        of usual length.
-        """
+        """Client wait outside steps, in seconds, for a prompt of usual length."""
         return (
             self.model.front_s(_PROMPT_TOKENS)
             + self.model.delivery_steps * self.model.step_s(_usual())
@@ -66,7 +64,7 @@ class ModelledPace:
 
     @property
     def source(self) -> str:
-        """Where it is from and how far off it may be, for a person."""
+        """Source of the pace and its uncertainty, for reports."""
         wider = "".join(f"; {why}" for why in self.doubt.because)
         return (
             f"a step model of {self.about}, fitted to measured engines, {self.error_ratio:.0%} "

@@ -64,7 +64,7 @@ class Moving:
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """What the scheduler knows of one request. Mutable: the scheduler owns it.
+    """A request as known to the scheduler. Mutable: the scheduler owns it.
 
     `tokens` = prompt and output so far; `computed_tokens` is advanced when a step is scheduled;
     `placeholders` are output tokens scheduled and not yet known (asynchronous scheduling);

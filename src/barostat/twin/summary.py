@@ -45,10 +45,10 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Slo:
-    """What a request has to keep to count as good: time to the first token, and its mean time
-    between tokens. None: not asked.
+    """Bounds for a good request: time to first token and mean time between tokens, in seconds.
+    None: no bound.
 
-    `refused_ratio`: how many of those that come may be refused at most.
+    `refused_ratio`: largest share of requests that may be refused.
     """
 
     ttft_s: float | None = None

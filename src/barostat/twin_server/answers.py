@@ -27,7 +27,7 @@ class AnswerSoFar:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What all pieces of an answer share."""
+    """Fields shared by all pieces of a response."""
 
     answer_id: str
     created: int

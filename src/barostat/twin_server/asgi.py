@@ -42,7 +42,7 @@ class TooMuch(Exception):
 
 
 class Held:
-    """What is held of requests that are being read, all of them together. Mutable."""
+    """Memory held by request bodies being read, in total. Mutable."""
 
     def __init__(self) -> None:
         self.held_bytes = 0

@@ -35,8 +35,8 @@ _PERIOD_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong, and when. `amount`: a factor, seconds, or a share of a CPU; `for_s` None:
-    for ever.
+    """A fault and its time. `amount`: a factor, seconds, or a share of a CPU; `for_s` None: for
+    ever.
     """
 
     name: Name

@@ -31,7 +31,7 @@ DEAD = "engine-dead"
 
 @dataclass(frozen=True, slots=True)
 class WantedSequence:
-    """What a request asks for, resolved. `max_tokens`: the limit in force; `ignore_eos`: the answer
+    """Resolved parameters of a request. `max_tokens`: the limit in force; `ignore_eos`: the answer
     never ends by itself; `pooled`: a vector is wanted and no token, so it ends with its prompt.
     """
 
@@ -255,8 +255,8 @@ class Frontend:
         return found
 
     def abort(self, sequences: list[Running]) -> None:
-        """What of these is not done is given up; nothing of it is counted. Process many in batches,
-        yielding in between.
+        """Abort unfinished sequences; they are not counted. Process many in batches, yielding in
+        between.
         """
         gone = [
             one.request_id

@@ -105,7 +105,7 @@ class Reader:
         return errors.model_not_found(self.serving.version, name, self.serving.names)
 
     def completion(self, raw: bytes | bytearray) -> GenerationRequest | Refusal:
-        """What a body sent to /v1/completions asks for."""
+        """Parse a body of /v1/completions."""
         body = self.json_body(raw)
         if isinstance(body, Refusal):
             return body
@@ -122,7 +122,7 @@ class Reader:
         return prompts if isinstance(prompts, Refusal) else self._asked(body, prompts, chat=False)
 
     def chat(self, raw: bytes | bytearray) -> GenerationRequest | Refusal:
-        """What a body sent to /v1/chat/completions asks for."""
+        """Parse a body of /v1/chat/completions."""
         body = self.json_body(raw)
         if isinstance(body, Refusal):
             return body
@@ -290,9 +290,7 @@ class Reader:
         )
 
     def _switches(self, body: dict[str, Any], *, chat: bool) -> dict[str, bool] | Refusal:
-        """What is on or off, read as leniently as the schema of requests reads it; where null is
-        allowed it is off.
-        """
+        """Read boolean options as leniently as vLLM's request schema; null means off where allowed."""
         options = body.get("stream_options")
         if options is not None and not isinstance(options, dict):
             message = "Input should be a valid dictionary or object to extract fields from"

@@ -18,7 +18,9 @@ class OutputLengths:
     sigma: float = 0.6
 
     def drawn(self, seed: int, prompt_digest: str, choice: int) -> int | None:
-        """Where this answer ends by itself; None: nowhere. The same for the same prompt."""
+        """Return the length at which this response ends by itself; None: never. Deterministic for a
+        prompt.
+        """
         if self.mean_tokens is None:
             return None
         return max(

@@ -22,7 +22,7 @@ _TILED = ("8", "12")  # compute capabilities by their first number
 
 
 def card_speeds(card: Card) -> CardSpeeds | None:
-    """What this card can do; None if its bandwidth or its arithmetic are not on record.
+    """Return the card's speeds; None if its bandwidth or arithmetic is not in the catalogue.
 
     Where fp8 or fp4 are not, they run as the next wider arithmetic does. Cards of a make that was
     seen to reach less of its data sheets are given that much less, and those that reach more of

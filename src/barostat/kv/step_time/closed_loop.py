@@ -195,8 +195,8 @@ def closed_loop(
     pool_tokens: float = math.inf,
     max_running: int = 1024,
 ) -> SeenByClients:
-    """What the clients see. `budget_tokens`: max_num_batched_tokens; `pool_tokens`: that the KV
-    cache holds.
+    """Return the latencies and throughput that the clients see. `budget_tokens`:
+    max_num_batched_tokens; `pool_tokens`: that the KV cache holds.
     """
     run = _Run(model, clients.prompts(), clients.outputs(), budget_tokens, pool_tokens, max_running)
     for _ in range(clients.number):

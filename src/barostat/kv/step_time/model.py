@@ -26,7 +26,7 @@ _SLOW_LINK = 3.0
 
 @dataclass(frozen=True, slots=True)
 class CardSpeeds:
-    """What a card's data sheet says, per GPU. Units: bytes a second, operations a second (dense),
+    """Speeds from a card's data sheet, per GPU. Units: bytes a second, operations a second (dense),
     one direction of the link.
     """
 
@@ -39,7 +39,7 @@ class CardSpeeds:
     tile_rows: int = 1
 
     def flops(self, rate: Rate) -> float:
-        """Of products in this arithmetic."""
+        """Return the operations per second of products in this precision."""
         return {"16-bit": self.flops_16bit, "8-bit": self.flops_8bit, "4-bit": self.flops_4bit}[
             rate
         ]
@@ -94,7 +94,7 @@ class StepSpeeds:
 
 @dataclass(frozen=True, slots=True)
 class StepLoad:
-    """What a step computes. `cached_tokens`: that its decoding requests read, all of them together.
+    """Load of one step. `cached_tokens`: that its decoding requests read, all of them together.
     `pairs`: of a prompt token and one up to it. `prompts`: that end in this step, so that their
     first token is sampled.
     """
@@ -108,7 +108,7 @@ class StepLoad:
 
 @dataclass(frozen=True, slots=True)
 class StepParts:
-    """Where a step's time goes, in seconds."""
+    """Parts of a step's duration, in seconds."""
 
     weights_s: float
     experts_s: float
@@ -167,8 +167,8 @@ class StepTimeModel:
         return parts.total_s - parts.attention_s
 
     def front_s(self, prompt_tokens: float) -> float:
-        """What a client waits for a first token beyond the steps: the way to the scheduler
-        (tokenizing) and back.
+        """Return the part of the TTFT outside steps, in seconds: tokenizing, and the way to the
+        scheduler and back.
         """
         return self.speeds.front_s + self.speeds.front_token_s * prompt_tokens
 

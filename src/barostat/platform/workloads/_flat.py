@@ -77,7 +77,7 @@ class FlatKind(WorkloadKind):
         return (Part("", template, (), place, 1 if asked is None else asked),)
 
     def resources(self, item: Object) -> Object:
-        """What a pod of it asks for, as a container's resources."""
+        """Return the resources of one of its pods, in the form of a container's."""
         return mapping(item, "spec", "resources")
 
     def put_template(self, new: dict[str, Any], part: Part, template: Object) -> None:

@@ -25,7 +25,7 @@ class DaemonSet(WorkloadKind):
     )
 
     def replicas(self, item: Object) -> int:
-        """As many as there are nodes for it."""
+        """Return the number of nodes it is scheduled to."""
         return count(item, "status", "desiredNumberScheduled") or 0
 
     def ready(self, item: Object) -> int | None:

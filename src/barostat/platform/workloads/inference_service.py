@@ -72,7 +72,7 @@ class InferenceService(WorkloadKind):
         return (asked or text(item, "status", "deploymentMode")) in _KNATIVE
 
     def labels(self, item: Object) -> Object:
-        """Those of its pods are KServe's."""
+        """Return the labels that KServe gives its pods."""
         return {}
 
     def surge(self, item: Object) -> int:

@@ -65,7 +65,7 @@ class LeaderWorkerSet(NumberedKind):
     reverts = "the LeaderWorkerSet controller overwrites an edit of the StatefulSets below it"
 
     def labels(self, item: Object) -> Object:
-        """Those of the leader, with what the controller adds."""
+        """Return the leader's labels, with those that the controller adds."""
         return {**super().labels(item), NAME: name_of(item), PLACE_IN_GROUP: "0"}
 
     def answers(self, pod: Object) -> bool:

@@ -119,7 +119,7 @@ class LLMInferenceService(WorkloadKind):
         return self.with_source(item, {**mapping(holder, "spec"), **own})
 
     def labels(self, item: Object) -> Object:
-        """Those of its pods are KServe's."""
+        """Return the labels that KServe gives its pods."""
         return {}
 
     def answers(self, pod: Object) -> bool:
@@ -128,14 +128,14 @@ class LLMInferenceService(WorkloadKind):
         return not component.endswith("router-scheduler")
 
     def surge(self, item: Object) -> int:
-        """As a Deployment's; none for groups."""
+        """Return maxSurge as for a Deployment; 0 for groups."""
         if mapping(item, "spec", "worker"):
             return 0
         rolling = mapping(item, "spec", "rolloutStrategy")
         return surge_of({"rollingUpdate": rolling}, self.replicas(item))
 
     def unavailable(self, item: Object) -> int:
-        """As a Deployment's; one group at a time."""
+        """Return maxUnavailable as for a Deployment; 1 for groups."""
         if mapping(item, "spec", "worker"):
             return 1
         rolling = mapping(item, "spec", "rolloutStrategy")

@@ -50,7 +50,7 @@ class ToolRow:
 
 @dataclass(frozen=True, slots=True)
 class ToolAccess:
-    """What every call may reach. `bundles`: the folder of recorded bundles, None for none."""
+    """Data that tool calls may access. `bundles`: the folder of recorded bundles, None for none."""
 
     kubeconfig: str | None = None
     context: str | None = None

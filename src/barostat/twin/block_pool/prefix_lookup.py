@@ -21,7 +21,7 @@ from barostat.twin.settings import KvGroup, Settings
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What of a request is cached: its blocks per group (0 where a window does not need one), and
+    """Cached prefix of a request: its blocks per group (0 where a window does not need one), and
     how many tokens they cover.
 
     `boundary_tokens` is where a longer prefix ends that some group still has and another has not; 0

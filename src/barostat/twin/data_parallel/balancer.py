@@ -33,7 +33,7 @@ class Balancer:
         self._first = ranks * server // servers
 
     def told(self, counts: Sequence[Counts]) -> None:
-        """What the coordinator published replaces what was known."""
+        """Replace the known loads by those that the coordinator published."""
         self._told = list(counts)
         self._chosen = [0] * self._ranks
 

@@ -41,7 +41,7 @@ class LockStep:
         self._now_ns = self._counter = self._dummies = self._dry = 0
 
     def run(self) -> RanksOutcome:
-        """What became of every request."""
+        """Run to the end and return the outcome."""
         with uncollected():
             while self._move():
                 pass

@@ -31,8 +31,8 @@ _NEVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class RanksOutcome:
-    """What each rank did, and all of them together, as one engine with all their blocks. `places`:
-    rank by request, of those that were let in.
+    """Outcome of each rank, and of all together as one engine with all their blocks. `places`: rank
+    by request, of those that were let in.
     """
 
     ranks: tuple[Outcome, ...]
@@ -65,7 +65,7 @@ class FrontEnd:
         self._servers: dict[str, int] = {}
 
     def arrived(self, until_ns: int) -> Iterator[tuple[int, int, Row, int]]:
-        """What was let in by then: (arrival, rank, row, tokens that it will produce)."""
+        """Yield the requests admitted by then: (arrival, rank, row, tokens that it will produce)."""
         for at_ns, row, output_tokens in self.intake.until(until_ns):
             self.coordinator.until(at_ns)
             server = int(self._dice.uniform() * len(self._balancers))
@@ -108,7 +108,7 @@ class Ranks:
             engine.tell_first_tokens(self._front.intake.first_token)
 
     def run(self) -> RanksOutcome:
-        """What became of every request."""
+        """Run to the end and return the outcome."""
         with uncollected():
             while self._move():
                 pass

@@ -40,7 +40,7 @@ class CountedPool:
         self._queue: deque[Chain] = deque()
 
     def take(self, count: int) -> None:
-        """That many blocks leave the head. The caller has checked that they are there."""
+        """Take blocks from the head. The caller checks that enough are free."""
         self.free -= count
         if not self.caching:
             return
@@ -73,9 +73,7 @@ class CountedPool:
         return chain
 
     def reclaim(self, chain: Chain) -> int:
-        """What is left of the chain is taken out of the list, wherever it is; the answer is how
-        many blocks.
-        """
+        """Remove the rest of the chain from the list; returns the number of blocks."""
         found = chain.left
         chain.left = 0
         self.free -= found

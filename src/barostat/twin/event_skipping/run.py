@@ -61,7 +61,7 @@ class EventSkippingRun:
         self._threshold = settings.long_prefill_token_threshold
 
     def run(self) -> Outcome:
-        """What became of every request."""
+        """Run to the end and return the outcome."""
         state, intake, outcome = self._state, self._intake, self._outcome
         while True:
             arrival = intake.next_ns
@@ -334,7 +334,7 @@ class EventSkippingRun:
         return self._pace.step_ns(prefill, single, kv, pairs)
 
     def _end_decoding(self, end: int) -> None:
-        """Those whose last token this step computes have it."""
+        """Finish requests whose last token this step computes."""
         state, clock = self._state, self._state.clock
         for mover in state.ends.pop(clock):
             if mover.end_clock == clock and mover.mode is DECODE:

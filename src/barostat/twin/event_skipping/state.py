@@ -26,7 +26,7 @@ from barostat.twin.settings import Settings
 
 
 class Mode(IntEnum):
-    """What a request is at. ENDING: its last token is on its way, and it still holds its blocks
+    """Phase of a request. ENDING: its last token is being computed, and it still holds its blocks
     (asynchronous scheduling).
     """
 
@@ -211,7 +211,7 @@ class EventSkippingState:
         return True
 
     def remember(self, mover: Mover, tokens: int) -> None:
-        """What the request has computed of its prompt can be found by others from now on."""
+        """Make the computed part of the request's prompt available to others."""
 
     def release(self, mover: Mover, held: int, hashed: int, *, again: bool) -> None:
         """The request held the blocks of `held` tokens and holds nothing now. Those of `hashed`

@@ -11,7 +11,7 @@ from barostat.twin.event_skipping.state import DECODE, ENDING, PREFILL, EventSki
 
 @dataclass(slots=True)
 class StepPlan:
-    """What a step gives to whom. Every decoding request not in `held_back` has its token; `chunks`
+    """Tokens scheduled by a step. Every decoding request not in `held_back` has its token; `chunks`
     are prompts, in order.
     """
 

@@ -28,7 +28,7 @@ _NEVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class PairOutcome:
-    """What each engine did, and what clients saw of both. `wire`: the transfers."""
+    """Outcome of each engine, and of the pair as seen by clients. `wire`: the transfers."""
 
     prefill: Outcome
     decode: Outcome
@@ -59,7 +59,7 @@ class Pair:
         self._usable = (prefill.usable_blocks, decode.usable_blocks)
 
     def run(self) -> PairOutcome:
-        """What became of every request."""
+        """Run to the end and return the outcome."""
         with uncollected():
             while self._move():
                 pass

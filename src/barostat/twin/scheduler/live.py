@@ -95,8 +95,8 @@ class Output:
 
 @dataclass(slots=True)
 class Tick:
-    """What a tick brought. `until_ns`: when the next is due; None if nothing happens until a
-    request is added or aborted.
+    """Result of a tick. `until_ns`: when the next is due; None if nothing happens until a request
+    is added or aborted.
     """
 
     outputs: list[Output] = field(default_factory=list)

@@ -51,7 +51,7 @@ class Steps:
         self._dry = 0
 
     def run(self) -> Outcome:
-        """What became of every request."""
+        """Run to the end and return the outcome."""
         scheduler, outcome, intake = self.scheduler, self.outcome, self._intake
         in_flight: tuple[Step, int] | None = None
         while True:

@@ -28,8 +28,8 @@ from barostat.twin.settings import Settings
 
 @dataclass(slots=True)
 class Step:
-    """What one step computes: tokens per request in the order in which they were scheduled, and who
-    was preempted for it.
+    """One scheduled step: tokens per request in scheduling order, and the requests preempted for
+    it.
 
     `sampling` are the requests that produce a token in it; `admitted` those that began to run with
     it. `hit_tokens` counts what the prefix cache spared the admitted. `drafts`: draft tokens among
@@ -67,8 +67,8 @@ class Step:
 
 @dataclass(slots=True)
 class Taken:
-    """What taking in a step's output did: tokens by request, who is finished with them, and who of
-    those holds blocks until another engine has fetched them.
+    """Effect of a step's output: tokens by request, finished requests, and those of them that hold
+    blocks until another engine has fetched them.
     """
 
     tokens: dict[Request, int] = field(default_factory=dict)

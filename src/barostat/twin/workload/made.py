@@ -53,8 +53,9 @@ _WHOLE = ("clients", "requests", "system", "adapters")
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What to make. Units: requests (of sessions: sessions) per second, minutes, tokens, seconds;
-    `spread` is the sigma of lengths; `adapters`: LoRA adapters, of which each request asks for one.
+    """Parameters of a generated workload. Units: requests (of sessions: sessions) per second,
+    minutes, tokens, seconds; `spread` is the sigma of lengths; `adapters`: LoRA adapters, of which
+    each request asks for one.
     """
 
     kind: str

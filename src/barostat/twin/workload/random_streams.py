@@ -41,7 +41,7 @@ class Dice:
         return (self.bits() >> 11) * 2.0**-53
 
     def uniforms(self, count: int) -> list[float]:
-        """That many throws of `uniform`, at a fraction of the cost."""
+        """Return `count` draws of `uniform`, at a fraction of the cost."""
         found: list[float] = []
         while len(found) + _WORTH_IT < count:
             thrown = _thrown(self._state)[: count - len(found)]

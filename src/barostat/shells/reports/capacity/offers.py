@@ -110,7 +110,7 @@ def _others(choice: Choice) -> list[tuple[str, str]]:
 
 
 def notes(answer: Answer) -> list[str]:
-    """What to know of the forecast, a sentence each."""
+    """Return notes on the forecast, as sentences."""
     ranked = [one for one in answer.choice.ranked if one.replicas is not None]
     need = answer.need
     twin = (
@@ -133,7 +133,7 @@ def notes(answer: Answer) -> list[str]:
 
 
 def _simulated(need: Need) -> str:
-    """What was run, in words."""
+    """Describe the simulated workload."""
     if need.recorded is not None:
         return (
             f"the requests of {need.recorded.source} given to the replicas in turn, two of which "
@@ -279,7 +279,7 @@ def _candidate(one: Offer, field: str, chosen: Offer | None) -> Candidate | None
 
 
 def document(answer: Answer) -> dict[str, Any]:
-    """As the versioned JSON document."""
+    """Return the versioned JSON document."""
     need, chosen = answer.need, answer.choice.chosen
     return {
         "apiVersion": API_VERSION,

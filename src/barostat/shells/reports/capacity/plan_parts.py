@@ -24,7 +24,7 @@ def where(answer: CapacityAnswer) -> str:
 
 
 def memory_parts(answer: CapacityAnswer) -> list[tuple[str, float]]:
-    """Where one GPU's memory goes, in bytes; empty if its size is not known."""
+    """Return the parts of one GPU's memory, in bytes; empty if its size is unknown."""
     found = answer.plan
     if found.total is None or found.spent is None:
         return []

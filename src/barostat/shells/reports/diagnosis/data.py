@@ -132,7 +132,7 @@ def _evidence(item: Evidence) -> dict[str, Any]:
 
 
 def trials_json(found: Trials | None) -> dict[str, Any] | None:
-    """What the order of the next steps is based on."""
+    """Return the basis of the order of next steps as plain data."""
     if found is None:
         return None
     return {

@@ -156,8 +156,8 @@ def replica_blocks(
     short: bool = False,
     heading: bool = True,
 ) -> list[Block]:
-    """What the report says about one replica. `marks`: instants (unix seconds) to show; `heading`:
-    with its name and version.
+    """Return the blocks on one replica. `marks`: instants (unix seconds) to show; `heading`: with
+    its name and version.
     """
     found: list[Block] = [Paragraph(_about(replica), "soft")] if heading else []
     found += [verdict(replica.diagnosis), Facts(_ahead(replica))]
@@ -188,7 +188,7 @@ def _ahead(replica: ReplicaReport) -> list[tuple[str, str]]:
 
 
 def _reasons(replica: ReplicaReport, said: set[str], *, short: bool) -> list[Block]:
-    """Why it is this cause, and what it is not."""
+    """Return the reasons for the cause and the causes ruled out."""
     present = _present(replica)
     carrying = [finding for finding in present if finding.name in replica.rests_on]
     also = [] if short else [finding for finding in present if finding not in carrying]
@@ -272,7 +272,7 @@ def _forecasts(replica: ReplicaReport, window: Window | None, steps: int) -> lis
 
 
 def _beyond(replica: ReplicaReport, said: set[str], *, short: bool) -> list[Block]:
-    """What is missing, what could not be told, and where there is more."""
+    """Return missing data, what was not checked, and how to get more."""
     missing = Listing("Missing data", _first(replica.missing, _SHORT_MISSING, short=short))
     notes = Listing("Notes", replica.problems)
     if short:

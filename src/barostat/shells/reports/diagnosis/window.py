@@ -45,7 +45,7 @@ _FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 
 
 def tiles(window: Window) -> Tiles:
-    """What a person asks for first, over the whole window; empty if the engine showed none."""
+    """Return the key figures over the whole window; empty if the engine showed none."""
     found = [
         (name, words(_over_window(one)), _window_words(one, words))
         for name, signal, words in _FIGURES

@@ -65,7 +65,7 @@ def _tried(found: Prepared) -> dict[str, Any]:
 
 
 def verification_json(plan: RemedyPlan, outcomes: Mapping[str, Judged], outcome: str) -> str:
-    """What every replica does now of what the change in force promised."""
+    """Return, per replica, whether the promise of the change in force is kept."""
     replicas = [
         {"name": name, "outcome": judged.outcome, "reasons": list(judged.reasons)}
         for name, judged in outcomes.items()

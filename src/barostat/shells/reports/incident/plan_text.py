@@ -38,7 +38,7 @@ _WANTS = {
 
 
 def plan_text(plan: RemedyPlan, replica: ReplicaReport) -> str:
-    """What will be done, why, how, and what will prove it."""
+    """Render the plan: the change, the reason, the procedure, and the expected proof."""
     unknown = unmeasured(plan.expectation, dict(plan.baseline))
     essential = [
         found

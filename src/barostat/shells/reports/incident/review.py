@@ -42,7 +42,7 @@ def shown(review: Review) -> Review:
 
 
 def review_document(review: Review) -> Document:
-    """What to conclude first, then the incidents; in a terminal a block for each."""
+    """Return the conclusions, then the incidents; in a terminal one block per incident."""
     said = conclusions(review)
     rows = [_row(one) for one in review.incidents]
     blocks: list[Block] = [
@@ -92,7 +92,9 @@ def review_json(review: Review) -> dict[str, Any]:
 
 
 def conclusions(review: Review) -> list[str]:
-    """What the time of observing comes to: how much harm there was, then a sentence each."""
+    """Return the conclusions on the observed period: the amount of harm, then one sentence per
+    conclusion.
+    """
     found = review.incidents
     if not found:
         return ["no incident"]

@@ -45,8 +45,8 @@ _HELP = (
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What is drawn. `at`: of the last look, unix seconds; `now`: of the drawing; `problem`: what
-    keeps looks from coming, or empty.
+    """State of the live screen. `at`: last observation, unix seconds; `now`: time of drawing;
+    `problem`: why observations are missing, or empty.
     """
 
     target: str

@@ -18,8 +18,8 @@ LOOKING = "looking"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is shown of one replica. None: not measured. Units: `since` is unix seconds; latencies
-    are the window's 99th percentiles.
+    """One replica's row. None: not measured. Units: `since` is unix seconds; latencies are the
+    window's 99th percentiles.
     """
 
     name: str

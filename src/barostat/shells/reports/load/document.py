@@ -94,7 +94,7 @@ def latencies(found: Figures) -> Table:
 
 
 def over_time(found: Figures, slo: Slo) -> Charts:
-    """What clients saw, stretch by stretch."""
+    """Return charts of what clients saw over time."""
     if len(found.stretches) < 2:
         return Charts((), Span(0.0, 1.0))
     at = [one.at_s for one in found.stretches]

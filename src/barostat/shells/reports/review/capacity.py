@@ -37,8 +37,8 @@ _SHAPES = (
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What is known of the engines themselves. None: not told by what Prometheus keeps. `worst`:
-    the diagnosis at the worst instant.
+    """Facts about the engines. None: not in Prometheus. `worst`: the diagnosis at the worst
+    instant.
     """
 
     pool_tokens: float | None = None

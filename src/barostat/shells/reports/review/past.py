@@ -35,7 +35,7 @@ _KINDS = {"critical": "is-back", "warning": "is-change", "info": "is-calm", "non
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is reported on. `problems`: what was odd with the samples, a sentence each. A report on
+    """The reported period. `problems`: irregularities of the samples, as sentences. A report on
     logs alone has no duration: start and end are one instant, 0 where none is known.
     """
 

@@ -68,7 +68,7 @@ def named(name: str, text: str) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What the report is, whom it is about, and a line on when or where."""
+    """Title of the report, its subject, and a line on time or place."""
 
     kind: str
     title: str
@@ -172,7 +172,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What is shown when it is asked for, and in print."""
+    """Collapsed content, expanded on click and in print."""
 
     summary: str
     blocks: Sequence[Block]
@@ -211,7 +211,7 @@ class Only:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """Where the same is had as data."""
+    """The command that prints the same report as data."""
 
     text: str = ""
 

@@ -63,7 +63,7 @@ def _span(one: BreakingPoint) -> str:
 
 
 def breaking_json(found: Sequence[BreakingPoint], slo: Slo, version: str) -> dict[str, Any]:
-    """As the versioned JSON document."""
+    """Return the versioned JSON document."""
     return {
         "apiVersion": API_VERSION,
         "kind": "BreakingPoints",

@@ -96,8 +96,8 @@ def _sums(survey: Survey) -> list[str]:
 
 
 def first_steps(survey: Survey) -> list[str]:
-    """What to look at first, one sentence each: harmed engines, rollouts that would fail, errors in
-    flags; workloads of which the same holds share a sentence.
+    """Return the first steps, one sentence each: harmed engines, rollouts that would fail, errors
+    in flags; workloads of which the same holds share a sentence.
     """
     table = rows(survey.engines)
     harmed = [

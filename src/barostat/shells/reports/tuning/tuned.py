@@ -43,7 +43,7 @@ class Tuned:
 
     @property
     def changed(self) -> dict[str, Value]:
-        """What the winner changes from today."""
+        """The winner's changes from today."""
         return self.results.space.changed(self.best)
 
     @property
@@ -87,7 +87,7 @@ class Tuned:
 
     @property
     def live(self) -> dict[str, Value]:
-        """What holds from the next request on, without a restart."""
+        """Changes that apply without a restart."""
         return {name: value for name, value in self.changed.items() if name in LIVE}
 
 
@@ -146,7 +146,7 @@ def _left_out(tuned: Tuned) -> list[str]:
 
 
 def table_title(tuned: Tuned) -> str:
-    """What the table shows, and of which requests its figures are."""
+    """Return the table's title, with the requests its figures are from."""
     of = "the requests of the search" if tuned.proof is None else "the same held-out requests"
     return f"the Pareto front (no other setting is better in all three) and today's, all on {of}"
 
@@ -202,7 +202,7 @@ def tune_json(tuned: Tuned) -> dict[str, Any]:
 
 
 def headline(tuned: Tuned) -> list[str]:
-    """What is best, what it takes, and what it brings: a sentence each."""
+    """Return sentences on the best setting, its price and its benefit."""
     proof, changed = tuned.proof, tuned.changed
     asked = [
         f"{name} p99 <= {format_seconds(limit)}"
@@ -308,7 +308,7 @@ def _takes_memory(tuned: Tuned) -> bool:
 
 
 def why(tuned: Tuned) -> list[str]:
-    """What binds today and then, and what each change brings: a sentence each."""
+    """Return sentences on the bottleneck before and after, and the effect of each change."""
     proof = tuned.proof
     lines = []
     if proof is not None:
