@@ -57,11 +57,11 @@ class VLLMRuntime(FlatKind):
         return {"limits": {"nvidia.com/gpu": gpus}} if gpus else {}
 
     def surge(self, item: Object) -> int:
-        """As a Deployment of that strategy."""
+        """Return maxSurge of its Deployment strategy."""
         return surge_of(_strategy(item), self.replicas(item))
 
     def unavailable(self, item: Object) -> int:
-        """As a Deployment of that strategy."""
+        """Return maxUnavailable of its Deployment strategy."""
         return unavailable_of(_strategy(item), self.replicas(item))
 
     def ready(self, item: Object) -> int | None:

@@ -24,7 +24,7 @@ def test_two_ports_are_two(hosts: tuple[str, ...], capsys: pytest.CaptureFixture
         *hosts,
     ]
     assert main(arguments) == 2
-    assert "--admin-port 9000: is that of --port too" in capsys.readouterr().err
+    assert "--admin-port 9000: is also the port of --port" in capsys.readouterr().err
 
 
 def test_one_port_on_two_addresses(capsys: pytest.CaptureFixture[str]) -> None:
