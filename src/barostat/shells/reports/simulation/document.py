@@ -122,12 +122,12 @@ def _tiles(
         (
             "TTFT p99",
             format_seconds(summary.ttft.p99),
-            f"{format_seconds(summary.ttft.p50)} in the middle",
+            f"median {format_seconds(summary.ttft.p50)}",
         ),
         (
             "ITL p99",
             format_seconds(summary.itl.p99),
-            f"{format_seconds(summary.itl.p50)} in the middle",
+            f"median {format_seconds(summary.itl.p50)}",
         ),
         (
             "KV usage",
@@ -137,14 +137,14 @@ def _tiles(
         (
             "Preemptions",
             f"{outcome.preemptions:,}",
-            f"{many(outcome.recomputed_tokens, 'token')} computed again",
+            f"{many(outcome.recomputed_tokens, 'token')} recomputed",
         ),
         (
-            "Waited",
+            "Queue time",
             format_seconds(summary.queue.mean),
             f"on average, {format_seconds(summary.queue.highest)} at most",
         ),
-        ("Prefix cache", f"{summary.hit_ratio:.1%}", "of the prompt tokens were there"),
+        ("Prefix cache", f"{summary.hit_ratio:.1%}", "of prompt tokens cached"),
         ("Steps", f"{outcome.steps:,}", f"with {a_step:.1f} requests on average"),
     ]
 
@@ -295,7 +295,7 @@ def compared_document(
         Heading("what-if", title, f"today: {engine}" if engine else ""),
         card,
         Listing("What changes", [named(one.name, text) for one, text in said]),
-        Only(("html",), [Paragraph("Dot: expected; bar: what it may be.", "soft")]),
+        Only(("html",), [Paragraph("Dot: expected value; bar: range.", "soft")]),
         Candidates(drawn),
         Section("Side by side", [Table(rows_of(shown, slo, measured, within))]),
         Listing("Stuck", [f"{one.name}: {one.stuck}" for one in shown if one.stuck]),

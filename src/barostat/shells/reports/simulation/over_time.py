@@ -21,7 +21,7 @@ Run = tuple[str, Settings, Outcome, Summary]
 """A candidate: its name, its settings, what came of it."""
 _KINDS = ("dashed", "second", "third", "pale", "second dashed", "third dashed")
 _STRETCHES = 40
-_CAME = "of those that came then"
+_CAME = "by arrival time"
 
 
 def one_over_time(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo) -> list[Block]:
@@ -48,7 +48,7 @@ def one_over_time(settings: Settings, outcome: Outcome, summary: Summary, slo: S
             _latency(outcome, between_tokens_s),
             duration,
             limits=_asked(slo.itl_s),
-            note=f"mean {_CAME}",
+            note=f"mean, {_CAME}",
         ),
         Chart("Preemptions", (preempted,), plain, note=_CAME, counts=True),
         Chart(
@@ -98,7 +98,7 @@ def runs_over_time(shown: Sequence[Run], slo: Slo) -> list[Block]:
         max(run[3].bins[-1].at_s for run in several),
     )
     return [
-        Paragraph(f"Latency and preemptions: {_CAME}.", "soft"),
+        Paragraph(f"Latencies and preemptions {_CAME}.", "soft"),
         Charts(drawn, Span(begin, end + 1e-9)),
     ]
 

@@ -32,7 +32,7 @@ def run_verdict(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo
             "critical", "WOULD NOT START", "a real engine ends before it serves", refused
         )
     if outcome.stuck:
-        return Verdict("critical", "STUCK", "the engine would wait for ever", outcome.stuck)
+        return Verdict("critical", "STUCK", "the engine would wait forever", outcome.stuck)
     found = keeping_up(outcome)
     unfinished = summary.requests - summary.finished - summary.rejected
     left = f", {unfinished:,} unfinished" if unfinished else ""
@@ -44,11 +44,13 @@ def run_verdict(settings: Settings, outcome: Outcome, summary: Summary, slo: Slo
     sentence = f"{found.because}. {done}; {many(outcome.preemptions, 'preemption')}."
     sentence = sentence[0].upper() + sentence[1:]
     if found.answer == "falls behind":
-        return Verdict("critical", "FALLS BEHIND", "more comes than is done", sentence)
+        return Verdict(
+            "critical", "FALLS BEHIND", "requests arrive faster than they finish", sentence
+        )
     if stated(slo) and not holds(summary):
         share = (
-            f"{summary.good:,} of {summary.requests:,} requests have {level(slo)}; "
-            f"{WITHIN_RATIO:.0%} are asked"
+            f"{summary.good:,} of {summary.requests:,} requests meet {level(slo)}; "
+            f"{WITHIN_RATIO:.0%} must"
         )
         return Verdict("critical", "SLO MISSED", share, sentence)
     if unfinished:

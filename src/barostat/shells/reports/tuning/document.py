@@ -98,7 +98,7 @@ def _tiles(tuned: Tuned) -> list[tuple[str, str, str]]:
 
     return [
         *(tile(*one) for one in _DRAWN),
-        ("Held-out runs", str(len(today)), "of requests the search has not seen"),
+        ("Held-out runs", str(len(today)), "on requests not used in the search"),
     ]
 
 

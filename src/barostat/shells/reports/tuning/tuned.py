@@ -112,10 +112,10 @@ def tune_args(tuned: Tuned) -> str:
 
 
 def beside_args(tuned: Tuned) -> str:
-    """What bare arguments do not tell, in a sentence: that nothing better was found, or what is no
-    argument. Empty if they tell all.
+    """Return a sentence on what the bare arguments do not show: that nothing better was found, or
+    changes that are not arguments. Empty if they show everything.
     """
-    short = [] if tuned.holds is not False else ["the service level does not hold with them"]
+    short = [] if tuned.holds is not False else ["they do not meet the SLO"]
     if not tuned.changed:
         return "; ".join(
             ("nothing better than today's settings was found: these arguments are today's", *short)
@@ -236,13 +236,13 @@ def headline(tuned: Tuned) -> list[str]:
     if proof is None:
         return [
             *lines,
-            "stopped before it was confirmed on requests that the search has not seen",
+            "stopped before it was confirmed on requests not used in the search",
         ]
     before, after = mean_of(proof.today), mean_of(proof.best)
     if not changed:
         return [
             *lines,
-            f"nothing that was tried is worth a change: {figure(before)} good requests/s today",
+            f"no setting tried improves on today's {figure(before)} good requests/s",
         ]
     percent = f" ({proof.gain_per_s / before:+.0%})" if before else ""
     sure = (
@@ -255,7 +255,7 @@ def headline(tuned: Tuned) -> list[str]:
     if proof.significant and not proof.agreed:
         sure = "more than noise, but not with every pace that its steps may have"
     if tuned.reached:
-        sure += "; the service level holds then, and does not today"
+        sure += "; it meets the SLO, and today's settings do not"
     error = (
         f" with a standard error of {figure(proof.error_per_s, 2)}"
         if math.isfinite(proof.error_per_s)
@@ -271,9 +271,9 @@ def headline(tuned: Tuned) -> list[str]:
 
 def _first(tuned: Tuned, level: str) -> str:
     if tuned.only_searched:
-        return f"the best of the search does not hold {level} on requests that it has not seen"
+        return f"the best of the search misses {level} on requests not used in the search"
     return (
-        f"nothing that was tried holds {level}; the closest to it"
+        f"no setting tried meets {level}; the closest"
         if tuned.holds is False
         else f"best for {level}"
     )
@@ -317,8 +317,8 @@ def why(tuned: Tuned) -> list[str]:
         lines.append(f"then: {proof.binds}; {_level(proof.best, proof.holds)}")
     if tuned.only_searched:
         lines.append(
-            "it held in the search, so it is at the edge of what it can do: less load, "
-            "more replicas, or a search for a stricter level"
+            "it met the SLO in the search only, so it is at its limit: reduce the load, "
+            "add replicas, or search for a stricter SLO"
         )
     elif tuned.holds is False:
         untried = [
@@ -326,10 +326,9 @@ def why(tuned: Tuned) -> list[str]:
             for name in ON_REQUEST
             if name not in {lever.name for lever in tuned.results.space.levers}
         ]
-        also = f"; {', '.join(untried)} would be tried as well" if untried else ""
+        also = f"; {', '.join(untried)} can be searched as well" if untried else ""
         lines.append(
-            "no setting that was tried holds the service level on this load: it takes "
-            f"less load or more replicas{also}"
+            f"no setting tried meets the SLO at this load: reduce the load or add replicas{also}"
         )
     parts = {} if proof is None else proof.parts
     lines += [
@@ -348,8 +347,8 @@ def _level(runs: Sequence[Outlook], kept: bool) -> str:
     ttft, itl = (latency_of(runs, name, format_seconds) for name in ("ttft_p99_s", "itl_p99_s"))
     refused = mean_of(runs, "refused_ratio")
     turned_away = f", {refused:.1%} refused" if refused else ""
-    level = "holds" if kept else "does not hold"
-    return f"TTFT p99 {ttft}, ITL p99 {itl}{turned_away}: the service level {level}"
+    met = "meets" if kept else "misses"
+    return f"TTFT p99 {ttft}, ITL p99 {itl}{turned_away}: {met} the SLO"
 
 
 def front_rows(tuned: Tuned) -> list[tuple[str, ...]]:

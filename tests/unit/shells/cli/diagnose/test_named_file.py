@@ -414,7 +414,10 @@ def test_a_pipe_is_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["./incident.tar.gz", "vllm.log"], "vllm.log: is a second log of the same engine"),
         (["incident.tar.gz", "--log", "vllm.log"], "is a second log of the same engine"),
         (["incident.tar.gz", "folder"], "folder: is a second bundle"),
-        (["incident.tar.gz", "http://localhost:1"], "is a recording, and the other target is a running engine"),
+        (
+            ["incident.tar.gz", "http://localhost:1"],
+            "is a recording, and the other target is a running engine",
+        ),
         (["incident.tar.gz", "--watch"], "goes with no running target"),
     ],
 )

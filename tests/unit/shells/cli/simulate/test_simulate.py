@@ -134,7 +134,7 @@ def test_the_table_has_what_people_ask_for(
         "end to end",
         "KV usage",
         "Preemptions",
-        "computed again",
+        "recomputed",
         "Prefix cache",
     ):
         assert name in shown
