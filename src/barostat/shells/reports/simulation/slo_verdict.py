@@ -1,4 +1,4 @@
-"""Whether candidates hold a service level: for each one, in all, and as an exit code.
+"""Whether candidates meet the SLO: for each one, overall, and as an exit code.
 
 The answer is about the candidates; without any it is about today's engine.
 """
@@ -17,12 +17,7 @@ from barostat.shells.reports.simulation.over_time import Run
 from barostat.twin.summary import Slo, Summary
 
 Outlooks = Mapping[str, SloOutlook]
-"""By candidate, today's engine first; empty without a service level."""
-_WORDS: Mapping[SloOutlook, str] = {
-    "meets": "holds",
-    "may-miss": "may not hold",
-    "misses": "does not hold",
-}
+"""By candidate, today's engine first; empty without an SLO."""
 _EXIT: Mapping[SloOutlook, int] = {"meets": 0, "may-miss": 3, "misses": 1}
 
 
@@ -51,15 +46,17 @@ def in_all(outlooks: Outlooks) -> SloOutlook | None:
 
 
 def exit_code_of(outlooks: Outlooks) -> int:
-    """Return 0 if a candidate holds the service level or none was stated, 3 if one may, else 1."""
+    """Return 0 if a candidate meets the SLO or none was stated, 3 if one may, else 1."""
     found = in_all(outlooks)
     return 0 if found is None else _EXIT[found]
 
 
 def outlook_words(outlooks: Outlooks, slo: Slo) -> list[str]:
-    """Return what each candidate comes to; nothing without a service level."""
+    """Return a sentence per candidate; empty without an SLO."""
     asked = f"{level(slo)} for 99% of requests"
-    return [f"{name}: {_WORDS[outlook].upper()} {asked}" for name, outlook in outlooks.items()]
+    return [
+        f"{name}: {outlook.replace('-', ' ').upper()} {asked}" for name, outlook in outlooks.items()
+    ]
 
 
 def verdict_json(outlooks: Outlooks) -> dict[str, Any] | None:
@@ -74,16 +71,16 @@ def verdict_json(outlooks: Outlooks) -> dict[str, Any] | None:
 
 
 def verdict_card(outlooks: Outlooks, slo: Slo, best: str, sentence: str) -> Verdict:
-    """Return the card of a page. `best`: the candidate that the headline names where one holds."""
+    """Return the page's verdict. `best`: the candidate named if one meets the SLO."""
     found = in_all(outlooks)
     names = [name for name, one in outlooks.items() if one == found]
     match found:
         case "meets":
-            return Verdict("none", "HOLDS", f"{best} holds {level(slo)}", sentence)
+            return Verdict("none", "SLO MET", f"{best} meets {level(slo)}", sentence)
         case "may-miss":
             told = f"{best if best in names else names[-1]} may miss {level(slo)}"
-            return Verdict("warning", "MAY NOT HOLD", told, sentence)
+            return Verdict("warning", "SLO AT RISK", told, sentence)
         case _:
             tried = list(outlooks)[1:]
-            nobody = "no candidate holds" if len(tried) > 1 else f"{[*outlooks][-1]} does not hold"
-            return Verdict("critical", "DOES NOT HOLD", f"{nobody} {level(slo)}", sentence)
+            nobody = "no candidate meets" if len(tried) > 1 else f"{[*outlooks][-1]} does not meet"
+            return Verdict("critical", "SLO MISSED", f"{nobody} {level(slo)}", sentence)

@@ -133,7 +133,7 @@ def _carried(today: Run, loads: Sequence[Run], slo: Slo) -> Verdict:
 
 
 def _under_load(run: Run, slo: Slo) -> str:
-    """`load=2: it keeps up, and misses the service level (62% good)`."""
+    """Return `load=2: it keeps up, and misses the SLO (62% good)`."""
     name, _, outcome, summary = run
     answer = {
         "keeps up": "it keeps up",
@@ -144,7 +144,7 @@ def _under_load(run: Run, slo: Slo) -> str:
     if not stated(slo):
         return told
     share = f"{summary.good / max(1, summary.requests):.0%} good"
-    return f"{told}, and {'holds' if holds(summary) else 'misses'} the service level ({share})"
+    return f"{told}, and {'meets' if holds(summary) else 'misses'} the SLO ({share})"
 
 
 def _latency(summary: Summary) -> str:

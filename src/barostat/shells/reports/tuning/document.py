@@ -68,7 +68,7 @@ def tune_document(title: str, tuned: Tuned) -> Document:
 
 def _told(tuned: Tuned) -> tuple[Severity, str]:
     if tuned.holds is False:
-        return "critical", "DOES NOT HOLD"
+        return "critical", "SLO MISSED"
     if tuned.proof is None:
         return "info", "NOT CONFIRMED"
     if not tuned.changed or not (

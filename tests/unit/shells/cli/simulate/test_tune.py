@@ -259,7 +259,7 @@ def test_requests_that_no_setting_lets_in_are_told_before_the_search(
         "are longer than max_model_len 400, and refused however little comes: more than "
         "--max-refused 0.01"
     ) in told.err
-    first = next(line for line in told.out.splitlines() if "DOES NOT HOLD" in line)
+    first = next(line for line in told.out.splitlines() if "SLO MISSED" in line)
     assert "max-num-seqs" in first  # the others are served better all the same
     assert main([*command, "--max-refused", "0.5"]) == 0
 
@@ -296,7 +296,7 @@ def test_what_held_in_the_search_alone_is_not_called_untried() -> None:
     results.runs = {(0.05,): [held]}
     proof = Proof((late,), (late,), 0.1, 0.01, True, True, False, False, "", "", {}, 2)
     tuned = Tuned(results, (0.05,), proof, slo)
-    assert headline(tuned)[0].startswith("the best of the search does not hold")
+    assert headline(tuned)[0].startswith("the best of the search misses")
     assert not any("no setting tried" in line for line in why(tuned))
     assert "they do not meet the SLO" in beside_args(tuned)
 
@@ -304,7 +304,7 @@ def test_what_held_in_the_search_alone_is_not_called_untried() -> None:
 def test_a_service_level_that_nothing_holds_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--slo-ttft-p99", "0.005"]) == 3
     said = capsys.readouterr().out
-    assert "DOES NOT HOLD  no setting tried meets TTFT p99 <= 5 ms" in said
+    assert "SLO MISSED  no setting tried meets TTFT p99 <= 5 ms" in said
     assert "best for" not in said
     assert "-0 good" not in said
     assert "+0" not in said  # what brings nothing is not counted

@@ -53,14 +53,14 @@ def test_more_load_is_carried_or_not_but_never_better(capsys: pytest.CaptureFixt
     assert badge == "CARRIED"
     assert "load=1.5: it keeps up" in told
     badge, told = _card(["what-if", *LOAD, "--set", "load=20", "--slo-ttft", "2"], capsys)
-    assert badge == "DOES NOT HOLD"
+    assert badge == "SLO MISSED"
     assert "falls behind" in told
     badge, told = _card(
         ["what-if", *LOAD, "--set", "load=1.5", "--set", "watermark=0.05", "--slo-ttft", "60"],
         capsys,
     )
-    assert badge == "HOLDS"
-    assert "load=1.5: it keeps up, and holds the service level" in told
+    assert badge == "SLO MET"
+    assert "load=1.5: it keeps up, and meets the SLO" in told
 
 
 def test_without_a_service_level_none_is_better(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +95,7 @@ def test_a_candidate_with_more_good_requests_is_better(capsys: pytest.CaptureFix
         ["what-if", *LOAD, "--max-num-seqs", "2", "--slo-ttft", "2", "--set", "max-num-seqs=32"],
         capsys,
     )
-    assert badge == "HOLDS"
+    assert badge == "SLO MET"
     assert "max-num-seqs=32" in told
 
 
