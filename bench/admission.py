@@ -40,7 +40,7 @@ sys.path.insert(0, str(ROOT))
 from bench.kept import Figure, Kept, keep  # noqa: E402
 
 from barostat.admit.rules import ClassRule, Rules  # noqa: E402
-from barostat.judge.experiments.admission import GatedSummary, best_of, run_gated, summed_up  # noqa: E402
+from barostat.judge.experiments.admission import GatedSummary, run_gated, summed_up  # noqa: E402
 from barostat.judge.experiments.gated import Fleet, GatedRun, Traffic  # noqa: E402
 from barostat.judge.experiments.gates import GateName  # noqa: E402
 from barostat.twin.linear_pace import LinearPace  # noqa: E402
@@ -84,6 +84,33 @@ CASES = (
     Case("ServeGen r1", "servegen_r1_1h", 450, 2137, 37, 32768, 8.0),
     Case("Mooncake conversation", "mooncake_conversation", 120, 13126, 40, 2048, 8.0, 512),
 )
+
+
+def best_of(
+    fleet: Fleet,
+    rules: Rules,
+    traffic: Traffic,
+    slo: Slo,
+    gate: GateName,
+    concurrencies: tuple[int, ...],
+    queue_ratio: float = 1.5,
+) -> tuple[GatedSummary, int]:
+    """Return the best result by goodput of the gate `concurrency` or `engine` over these limits per
+    replica, and the limit.
+
+    Engines behind `engine` queue up to `queue_ratio` times their running limit and reject more (503).
+    """
+    found: list[tuple[float, int, GatedSummary]] = []
+    for most in concurrencies:
+        if gate == "engine":
+            limits = {"max_num_active_seqs": most, "max_queued_requests": round(queue_ratio * most)}
+            settings = replace(fleet.settings, **limits)  # type: ignore[arg-type]
+            summary = run_gated(replace(fleet, settings=settings), rules, traffic, slo, gate)
+        else:
+            summary = run_gated(fleet, replace(rules, max_running=most), traffic, slo, gate)
+        found.append((summary.good_per_s, -most, summary))
+    _, negative, summary = max(found, key=lambda one: one[:2])
+    return summary, -negative
 
 
 def traffic(case: Case, folder: Path) -> Traffic:

@@ -258,7 +258,6 @@ class Turn:
         one.waits = True
         self.waiting += 1
         self.tenant.waiting += 1
-        self.tenant.queued_tokens += one.charge
 
     def take(self, one: Reservation) -> None:
         """The request does not wait any more: it is admitted, refused or gone."""
@@ -266,7 +265,6 @@ class Turn:
         one.waits = False
         self.waiting -= 1
         tenant.waiting -= 1
-        tenant.queued_tokens = tenant.queued_tokens - one.charge if tenant.waiting else 0.0
         if not self.waiting:
             self._heap.clear()
         elif len(self._heap) > 2 * self.waiting + 8:

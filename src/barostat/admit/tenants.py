@@ -21,7 +21,7 @@ class TenantLedger:
     """
 
     __slots__ = (
-        "_bucket", "_bucket_at", "_promised_at", "name", "queued_tokens", "rule", "running", "running_tokens", "waiting",
+        "_bucket", "_bucket_at", "_promised_at", "name", "rule", "running", "running_tokens", "waiting",
     )  # fmt: skip
 
     def __init__(self, name: str, rule: TenantRule, at: float) -> None:
@@ -30,7 +30,6 @@ class TenantLedger:
         self.running = 0
         self.running_tokens = 0.0
         self.waiting = 0
-        self.queued_tokens = 0.0
         self._bucket = (rule.tokens_per_minute or 0) * _BURST_MINUTES
         self._bucket_at = at
         self._promised_at = at - _LONGEST_PROMISE_S

@@ -12,9 +12,16 @@ from tests.support.gates import Gate
 from barostat.admit import gate
 from barostat.admit.asked import AskedRequest
 from barostat.admit.decision import Admitted, CountFirst, Queued, Refused
+from barostat.admit.ledger import Ledger
 from barostat.admit.replica_news import Observation, Pool
 from barostat.admit.rules import Rules, TenantRule
-from barostat.admit.standing import standing
+
+
+def held_tokens(ledger: Ledger, at: float) -> float:
+    """Return the tokens that the ledger counts as held on all replicas at that time."""
+    for replica in ledger.replicas.values():
+        replica.look(at)
+    return sum(replica.held_tokens for replica in ledger.replicas.values())
 
 
 def test_with_nothing_known_each_answer_is_taken_to_run_to_its_limit() -> None:
@@ -38,9 +45,8 @@ def test_a_reservation_is_returned_once() -> None:
     assert tried.end(one.reservation, 5)
     assert not tried.end(one.reservation, 5)
     assert not tried.end(12345)
-    found = standing(tried.ledger, 1.0)
-    assert found.replicas[0].held_tokens == 0
-    assert found.tenants[0].running == 0
+    assert held_tokens(tried.ledger, 1.0) == 0
+    assert [one.running for one in tried.ledger.tenants.values()] == [0]
 
 
 def test_one_that_waits_and_leaves_is_gone() -> None:
@@ -308,11 +314,12 @@ def test_a_day_of_traffic_ends_at_zero() -> None:
     for one in tried.due():
         if isinstance(one, Admitted):
             assert tried.end(one.reservation, 1)
-    found = standing(tried.ledger, tried.at)
-    assert (found.queued, len(tried.ledger.reservations), tried.ledger.deadlines) == (0, 0, [])
-    assert all(one.held_tokens == 0 and one.running == 0 for one in found.replicas)
-    assert all(
-        one.running == 0 and one.running_tokens == 0 and one.waiting == 0 for one in found.tenants
+    ledger = tried.ledger
+    assert (ledger.queued, len(ledger.reservations), ledger.deadlines) == (0, 0, [])
+    assert held_tokens(ledger, tried.at) == 0
+    assert not any(replica.live for replica in ledger.replicas.values())
+    assert not any(
+        one.running or one.running_tokens or one.waiting for one in ledger.tenants.values()
     )
 
 
@@ -322,7 +329,7 @@ def test_a_prompt_without_an_output_holds_what_it_holds() -> None:
         tried.admit(100, 100)
     decisions = [tried.ask(200, 0) for _ in range(20)]
     assert sum(isinstance(one, Admitted) for one in decisions) <= 2
-    assert sum(one.held_tokens for one in standing(tried.ledger, tried.at).replicas) <= 1000
+    assert held_tokens(tried.ledger, tried.at) <= 1000
 
 
 def test_none_of_the_engines_that_it_may_go_to_is_here() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from barostat.admit.rules import Rules
 from barostat.core.verdict import Absent, Evidence, Present, Unknown, Verdict
@@ -88,34 +88,6 @@ def summed_up(outcome: GatedOutcome, rules: Rules, slo: Slo, gate: GateName) -> 
         margin=outcome.margins[-1] if outcome.margins else 0.0,
         harm=_harm(ratio, len(lives), rules),
     )
-
-
-def best_of(
-    fleet: Fleet,
-    rules: Rules,
-    traffic: Traffic,
-    slo: Slo,
-    gate: GateName,
-    concurrencies: tuple[int, ...],
-    queue_ratio: float = 1.5,
-) -> tuple[GatedSummary, int]:
-    """The best that the gate `concurrency` or `engine` comes to with any of these limits per
-    replica, by goodput, and with which.
-
-    The engines of `engine` take in `queue_ratio` times what may run and refuse more (503), as their
-    own queue limits let them.
-    """
-    found: list[tuple[float, int, GatedSummary]] = []
-    for most in concurrencies:
-        if gate == "engine":
-            limits = {"max_num_active_seqs": most, "max_queued_requests": round(queue_ratio * most)}
-            settings = replace(fleet.settings, **limits)  # type: ignore[arg-type]
-            summary = run_gated(replace(fleet, settings=settings), rules, traffic, slo, gate)
-        else:
-            summary = run_gated(fleet, replace(rules, max_running=most), traffic, slo, gate)
-        found.append((summary.good_per_s, -most, summary))
-    _, negative, summary = max(found, key=lambda one: one[:2])
-    return summary, -negative
 
 
 def _is_good(life: Life, arrived_s: float, slo: Slo) -> bool:

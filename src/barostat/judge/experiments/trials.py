@@ -17,7 +17,7 @@ from barostat.judge.observed.traffic import ObservedTraffic
 from barostat.judge.observed.workload import rows_like
 from barostat.twin.forms import simulate
 from barostat.twin.outcome import Outcome
-from barostat.twin.pace import EverySteps, Pace
+from barostat.twin.pace import Pace
 from barostat.twin.request import Row
 from barostat.twin.settings import Settings
 from barostat.twin.summary import Slo
@@ -349,11 +349,6 @@ def stay_s(traffic: ObservedTraffic) -> float:
 def fitting_duration_s(traffic: ObservedTraffic) -> float:
     """Long enough for some hundred requests, and for each to come and go several times over."""
     return min(7200.0, max(60.0, 500 / traffic.rate_per_s, 12 * stay_s(traffic)))
-
-
-def is_exact(pace: Pace) -> bool:
-    """True if the pace is given and not estimated."""
-    return isinstance(pace, EverySteps) or not getattr(pace, "error_ratio", 0.0)
 
 
 def _part_of(row: Row, start_s: float, length_s: float, parts: int) -> int:

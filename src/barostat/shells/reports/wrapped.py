@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 # Below this width a reason stands under its limit, not beside it.
 _BESIDE_FROM = 100
@@ -54,10 +54,3 @@ def paragraph(text: str, lead: str, width: int) -> list[str]:
     return textwrap.wrap(
         text, width, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False
     ) or [lead.rstrip()]
-
-
-def noted(notes: Sequence[str]) -> list[str]:
-    """Return what a reader has to know of a result, as lines below it; nothing without notes."""
-    width = terminal_width()
-    lines = [line for note in notes for line in paragraph(note, "  - ", width)]
-    return ["", "Notes:", *lines] if lines else []
