@@ -1,5 +1,5 @@
-"""`make gpu`: the run-book on the card that is here, in 25 minutes; run again, it goes on where it
-was cut off.
+"""`make gpu`: the run-book on the card that is here, in 25 minutes; run again, it resumes where "
+"it stopped cut off.
 
     python -m dev.gpu [--minutes 25] [--only NAME,...] [--again] [--list] [--out DIR] [--on-cpu |
     --on-twin]

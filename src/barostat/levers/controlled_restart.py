@@ -27,7 +27,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         return Proposal(
             NAME,
             Advise(Prose("kill -CONT <pid of VLLM::EngineCore>")),
-            Prose("the engine core is stopped (state T), not broken: it goes on where it was"),
+            Prose("the engine core is stopped (state T), not broken: it resumes where it stopped"),
             False,
             10,
         )

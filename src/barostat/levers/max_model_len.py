@@ -59,7 +59,7 @@ def propose(situation: Situation) -> Proposal | NotApplicable:
         )
     if fits is not None and fits >= 16:
         target = int(fits) // 16 * 16
-        asked = f"; {count(wanted)} was asked for" if wanted else ""
+        asked = f"; {count(wanted)} were requested" if wanted else ""
         return Proposal(
             NAME,
             SetFlag("max_model_len", target),

@@ -47,8 +47,8 @@ def change(signal: Signal) -> HalvesCompared | None:
 
 
 TOO_FEW = (
-    f"fewer than {READINGS_TO_COMPARE} readings: an earlier part cannot be told from a later "
-    "one; watch longer (--for 60s)"
+    f"fewer than {READINGS_TO_COMPARE} readings: too few to compare earlier with later; watch "
+    f"longer (--for 60s)"
 )
 
 GROWTH_RATIO = 1.5

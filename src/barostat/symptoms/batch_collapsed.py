@@ -74,7 +74,8 @@ def judge(window: Window) -> Verdict:
             evidence,
         )
     return Absent(
-        f"{running.last:.0f} run while {length(waiting):.0f} wait: the batch holds", evidence
+        f"{running.last:.0f} run while {length(waiting):.0f} wait: the batch size is stable",
+        evidence,
     )
 
 

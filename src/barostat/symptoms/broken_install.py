@@ -30,6 +30,6 @@ SYMPTOM = symptom_of_counts(
     "the image does not fit its node",
     ("log_broken_install",),
     seen="the image cannot run here",
-    none="driver, libraries and packages fit",
+    none="driver, libraries and packages are compatible",
     confidence=0.95,
 )

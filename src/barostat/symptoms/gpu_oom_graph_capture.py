@@ -30,5 +30,5 @@ SYMPTOM = symptom_of_counts(
     "GPU out of memory while capturing graphs",
     ("log_gpu_oom_graph_capture",),
     seen="GPU out of memory while capturing graphs or warming up",
-    none="no such failure while capturing",
+    none="no out-of-memory failure during graph capture",
 )

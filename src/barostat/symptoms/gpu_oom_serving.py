@@ -28,5 +28,5 @@ SYMPTOM = symptom_of_counts(
     "GPU out of memory while serving",
     ("log_gpu_oom_serving",),
     seen="GPU out of memory while serving",
-    none="no such failure while serving",
+    none="no out-of-memory failure while serving",
 )

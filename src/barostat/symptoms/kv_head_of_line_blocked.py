@@ -9,7 +9,7 @@ Impact: short requests wait behind a long one although there is room for them. T
 waves as long prompts drain in.
 
 Evidence: waiting above 0 with usage between 0.5 and the ceiling, running below its limit, tokens
-per step below the budget; a 95th percentile prompt longer than the room that is free settles it.
+per step below the budget; a 95th percentile prompt longer than the free space settles it.
 Preempted requests wait like this too, with all they had generated.
 
 Not evidence: tokens per step near the budget (prefill-budget-saturated). Requests that wait for an
@@ -80,7 +80,7 @@ def judge(window: Window) -> Verdict:
     kept_free = watermark_ratio(window)
     too_long = longest + mean + kept_free > 1.0
     if too_long and prompts is not None:
-        evidence += (prompts.evidence(window.at, note="longer than the room that is free"),)
+        evidence += (prompts.evidence(window.at, note="longer than the free space"),)
     full = Ceiling(light_steps=_budget_is_free(window) is True, watermark_ratio=kept_free).reached
     moments: tuple[Moment, ...] = together(usage, running, waiting)
     part_full = holding(

@@ -27,6 +27,6 @@ SYMPTOM = symptom_of_counts(
     "the engine turns requests away",
     ("rejections_in_window", "log_requests_rejected"),
     seen="the engine turned requests away: its queue limit is reached",
-    none="no request was turned away",
+    none="no request was rejected",
     harm=Harm.PLAIN | Harm.UNHEALTHY | Harm.OF_THE_ENGINE,
 )

@@ -50,7 +50,7 @@ def judge(window: Window) -> Verdict:
     if seen is None:
         return Unknown("nothing counts preemptions here", SOURCES)
     if seen.count <= 0:
-        return Absent("no preemptions, so nothing is computed again", seen.evidence)
+        return Absent("no preemptions, so nothing is recomputed", seen.evidence)
     prompt, output = (
         _first(window, "prompt_tokens_mean", "prompt_tokens_p50"),
         _first(window, "output_tokens_mean", "output_tokens_p50"),

@@ -259,5 +259,5 @@ def _change(change: Difference, promised: bool) -> str:
     if change.ratio is not None and abs(change.ratio) <= _MOST_RATIO:
         return f"{title} {change.ratio:+.0%}"
     if change.field.endswith("_ratio"):
-        return f"{title} by {change.difference:+.1%}"
-    return f"{title} by {change.difference:+.3g}{'' if change.field.endswith('per_s') else ' s'}"
+        return f"{title} {100 * change.difference:+.1f} points"
+    return f"{title} {change.difference:+.3g}{'' if change.field.endswith('per_s') else ' s'}"

@@ -40,12 +40,12 @@ def rate_signals(engine: EngineScrapes) -> list[Signal | None]:
         signal(
             "finished_per_s",
             _rates(finished),
-            f"{done}; requests that clients gave up are not counted",
+            f"{done}; requests aborted by clients are not counted",
         ),
         signal(
             "finished_in_window",
             _total(finished),
-            f"{done}; requests that clients gave up are not counted",
+            f"{done}; requests aborted by clients are not counted",
         ),
         signal("preemptions_per_s", _rates(preempted), preemptions),
         signal("preemptions_in_window", _total(preempted), preemptions),
@@ -139,8 +139,8 @@ def _arrivals(engine: EngineScrapes, finished: list[CounterStep]) -> list[Signal
         if step.start in held and step.end in held
     ]
     source = (
-        f"{engine.spelled(names.FINISHED)} plus growth of running and waiting; requests that "
-        "clients gave up are missing"
+        f"{engine.spelled(names.FINISHED)} plus growth of running and waiting; requests aborted "
+        f"by clients are missing"
     )
     found = [signal("arrivals_per_s", _rates(arrived), source)]
     total, time_s = (
