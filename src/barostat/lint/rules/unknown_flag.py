@@ -52,7 +52,7 @@ def judge(scene: Scene) -> Iterator[Found]:
             when = (
                 f"was removed in {absent.gone}" if absent.gone else f"exists since {absent.since}"
             )
-            replaced = f"; {absent.instead} replaced it" if absent.instead else ""
+            replaced = f"; {absent.instead} replaces it" if absent.instead else ""
             yield Found(
                 argument.place,
                 f"{absent.option} {when}: {shown} refuses to start with it{replaced}",

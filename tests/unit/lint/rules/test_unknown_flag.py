@@ -52,7 +52,7 @@ def test_an_argument_is_refused_from_the_first_version_without_it(
 
 def test_what_replaced_it_is_said() -> None:
     (message,) = told("v0.30.0", "--disable-log-requests")
-    assert message.endswith("; --no-enable-log-requests replaced it")
+    assert message.endswith("; --no-enable-log-requests replaces it")
 
 
 def test_no_argument_is_in_both_catalogues() -> None:

@@ -25,7 +25,7 @@ def declared_problems(
         if flag is None or setting.loose:
             continue
         if known_flag(flag.name, version) == "absent":
-            instead = f"; {flag.instead} replaced it" if flag.instead else ""
+            instead = f"; {flag.instead} replaces it" if flag.instead else ""
             when = (
                 f"does not exist since vLLM {flag.gone}"
                 if flag.gone and version and version.at_least(flag.gone)

@@ -70,7 +70,7 @@ def mend(arguments: argparse.Namespace) -> None:
         print(f"barostat: {more} likely and not certain: --fix --unsafe", file=sys.stderr)
     elif not by_file:
         print(
-            "barostat: no file is changed: no finding can be fixed automatically",
+            "barostat: no file is changed: no finding has a fix that --fix can apply",
             file=sys.stderr,
         )
 

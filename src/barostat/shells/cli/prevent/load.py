@@ -103,7 +103,7 @@ def add_parser(verbs: Any) -> None:
         metavar="N",
         help="seed of the generated workload (default 0)",
     )
-    slo = parser.add_argument_group("what is good")
+    slo = parser.add_argument_group("SLO")
     slo.add_argument(
         "--slo-ttft",
         type=seconds,
