@@ -48,7 +48,7 @@ def test_the_cheapest_is_chosen_and_the_one_that_holds_none_is_last() -> None:
     assert [one.name for one in found.ranked] == ["cheap", "dear", "unpriced", "never"]
     assert (
         found.because[0]
-        == "cheap: 6.00 an hour, the cheapest option that meets the SLO; next is dear with 10.00 an hour"
+        == "cheap: 6.00 an hour, cheapest option that meets the SLO; next is dear with 10.00 an hour"
     )
     assert "it still meets the SLO" in found.because[1]
     assert "ranked last because they have no price: unpriced" in found.because

@@ -113,11 +113,11 @@ def test_a_configured_namespace_leaves_a_bundle_and_a_url_alone(
         ("[plan]\nseed = [0x" + "f" * 5000 + "]", ASK, "larger than 64 bits"),
         ("gpu = " + "[" * 5000, ASK, "is no TOML"),
         ("[plan]\nenforce-eager = 'perhaps'\n", ASK, "neither true nor false"),
-        ("[mitigate]\nautonomy = 'act'\n", ["mitigate", "deploy/vllm"], "which others write"),
+        ("[mitigate]\nautonomy = 'act'\n", ["mitigate", "deploy/vllm"], "which others may write"),
         (
             "[diagnose]\nkubeconfig = 'evil.yaml'\n",
             ["diagnose", "deploy/vllm"],
-            "which others write",
+            "which others may write",
         ),
     ],
 )
