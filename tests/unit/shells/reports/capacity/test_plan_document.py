@@ -91,7 +91,7 @@ def test_json_in_an_alternative_is_not_split_at_its_commas(
 
 def test_a_comparison_has_no_limits_file() -> None:
     with pytest.raises(InputError, match="table, json, md or html"):
-        plan_compare.run(arguments("--model", "Qwen/Qwen3-8B", "--compare", "H100", "-o", "limits"))
+        plan_verb.run(arguments("--model", "Qwen/Qwen3-8B", "--compare", "H100", "-o", "limits"))
 
 
 def test_a_page_without_limits_has_no_heading_for_them() -> None:
