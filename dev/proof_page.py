@@ -41,6 +41,12 @@ SECTIONS: tuple[tuple[str, str, str, str], ...] = (
         "python bench/sizing.py CASES.jsonl --configs DIR --out FILE.jsonl --keep",
     ),
     (
+        "start-ups-public",
+        "Start-ups from public pages, by vendor and card",
+        "The KV cache that `plan` predicts, beside what engines logged on cards of both vendors.",
+        "python bench/sizing_public.py --rows bench/sizing_public.yaml bench/sizing_fresh.yaml bench/sizing_amd.yaml --keep",
+    ),
+    (
         "step-times",
         "Step times",
         "Time per token and to the first token from model and card alone, beside measured ones.",

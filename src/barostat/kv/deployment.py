@@ -52,6 +52,7 @@ class Deployment:
     profiles_items: the largest image or video is profiled (not with --skip-mm-profiling).
     expert_parallel: each rank has whole experts rather than slices.
     adapters: slots for LoRA adapters, None without.
+    rocm: the engine is a build for AMD's cards.
     """
 
     version: EngineVersion
@@ -85,6 +86,7 @@ class Deployment:
     text_only: bool = False
     videos: bool = True
     expert_parallel: bool = False
+    rocm: bool = False
     adapters: Adapters | None = None
     graph_sizes: tuple[int, ...] = ()
     largest_graph: int | None = None

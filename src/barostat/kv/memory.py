@@ -30,7 +30,8 @@ from barostat.kv.profiled.experts import (
 )
 from barostat.kv.profiled.fitted import FITTED, MemoryModel
 from barostat.kv.profiled.graphs import capture_sizes, charged_bytes, counts_graphs, recorded_graphs
-from barostat.kv.profiled.outside_torch import non_torch, with_delta_tuning
+from barostat.kv.profiled.outside_torch import non_torch, with_delta_tuning, with_pinned
+from barostat.kv.profiled.rocm import padding_bytes
 from barostat.kv.profiled.towers import tower_profile
 from barostat.kv.quantization import WeightFormat
 from barostat.kv.searched_layers import searched_width
@@ -71,13 +72,12 @@ class Footprint:
 def footprint(
     model: Architecture, flags: Deployment, form: WeightFormat, capability: float, *, eager: bool, constants: MemoryModel = FITTED,
     stated_weights_bytes: int | None = None, draft_bytes: tuple[int, int] = (0, 0), unified: bool = False, switched: bool = True,
-    amd: bool = False,
 ) -> Footprint:  # fmt: skip
     """The parts for this model under these flags on a card of this compute capability (0: not
     known, or not NVIDIA).
 
     `draft_bytes`: least and most of the drafter's weights, on the last stage. `unified`: the card's
-    memory is the host's too. `switched`: several such cards meet over a switch. `amd`: AMD's.
+    memory is the host's too. `switched`: several such cards meet over a switch.
     """
     absorbs = flags.generation == "V0" and flags.version.before("0.8.0")
     stages = weight_bytes(
@@ -96,7 +96,10 @@ def footprint(
             "weights", stated_weights_bytes, stated_weights_bytes, stated_weights_bytes, "as given"
         )
     else:
-        per_stage = tuple(int(size + constants.weights_extra_bytes) for size in stages.by_stage)
+        padding = padding_bytes(model, flags, form) / flags.pp
+        per_stage = tuple(
+            int(size + constants.weights_extra_bytes + padding) for size in stages.by_stage
+        )
         unsure = max(0.01, form.uncertain_ratio)
         per_stage = (*per_stage[:-1], per_stage[-1] + sum(draft_bytes) // 2)
         weights = within(
@@ -142,9 +145,11 @@ def footprint(
     return Footprint(
         weights=weights,
         activations=max(by_stage, key=lambda estimate: estimate.value),
-        non_torch=with_delta_tuning(outside, model, flags, capability, constants),
-        graphs=graphs(model, flags, eager, constants, capability, amd=amd),
-        graphs_counted=counts_graphs(flags, amd=amd) and not eager,
+        non_torch=with_pinned(
+            with_delta_tuning(outside, model, flags, capability, constants), model, flags, form
+        ),
+        graphs=graphs(model, flags, eager, constants, capability),
+        graphs_counted=counts_graphs(flags) and not eager,
         stage_weights=per_stage,
         stage_activations=by_stage,
         adapters=NO_ADAPTERS if stated_weights_bytes is not None else adapter_places(model, flags),
@@ -250,11 +255,13 @@ def _sorts_logits(flags: Deployment) -> bool:
     """True if the sampler sorts its logits: without FlashInfer and before there was a kernel of
     its own.
 
-    FlashInfer came with the engine in 0.10 and was off by default from 0.11.1; the kernel came in
-    0.17. Source: vLLM's pull requests 26859 and 33538; logs of 0.8.5, 0.9.2 and 0.13 agree with 9
-    to 11 copies.
+    FlashInfer came with the engine in 0.10 and was off by default from 0.11.1, and is never there
+    on AMD cards; the kernel came in 0.17. Source: vLLM's pull requests 26859 and 33538, and 0.32.0,
+    TopKTopPSampler; logs of 0.8.5, 0.9.2 and 0.13 agree with 9 to 11 copies.
     """
     version = flags.version
+    if flags.rocm:
+        return version.before(_NEVER_SORTS_SINCE)
     if flags.flashinfer_sampler is not None and version.before(_NEVER_SORTS_SINCE):
         return not flags.flashinfer_sampler
     return version.before("0.10.0") or (
@@ -302,14 +309,14 @@ def _state_activations(model: Architecture, flags: Deployment, constants: Memory
 
 
 def graphs(
-    model: Architecture, flags: Deployment, eager: bool, constants: MemoryModel, capability: float = 0.0, *, amd: bool = False
+    model: Architecture, flags: Deployment, eager: bool, constants: MemoryModel, capability: float = 0.0
 ) -> Estimate:  # fmt: skip
     """CUDA graphs: what the budget is charged since 0.20.0 (an estimate of the engine's own), what
     they take on top of it before.
     """
     if eager:
         return Estimate("graphs", 0.0, 0.0, 0.0, "--enforce-eager: none")
-    if counts_graphs(flags, amd=amd):
+    if counts_graphs(flags):
         charged, number = (
             charged_bytes(model, flags, capability),
             sum(recorded_graphs(model, flags, capability)),

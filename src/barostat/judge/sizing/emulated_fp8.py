@@ -5,13 +5,14 @@ from __future__ import annotations
 from barostat.catalog.cards import Card
 
 _FIRST_WITH_FP8 = 8.9
+_AMD_WITHOUT_FP8 = ("MI2", "Radeon PRO W7", "RX 7")
 
 
 def emulated_fp8(card: Card | None, kv_cache_dtype: str) -> str:
     """Return a note on fp8 KV cache for cards without fp8 arithmetic; empty for others.
 
     Source: NVIDIA's compute capability 8.9 is the first with fp8 tensor cores; AMD's data sheets
-    have fp8 from MI300 on.
+    have fp8 from MI300 and, of Radeons, from R9700 on.
     """
     if card is None or not kv_cache_dtype.startswith("fp8") or card.fp8_tflops is not None:
         return ""
@@ -19,7 +20,7 @@ def emulated_fp8(card: Card | None, kv_cache_dtype: str) -> str:
         not card.capability or float(card.capability) >= _FIRST_WITH_FP8
     ):
         return ""
-    if card.vendor == "AMD" and not card.name.startswith("MI2"):
+    if card.vendor == "AMD" and not card.name.startswith(_AMD_WITHOUT_FP8):
         return ""
     return (
         f"{card.name} has no fp8 arithmetic: an fp8 cache holds twice as many tokens, but "

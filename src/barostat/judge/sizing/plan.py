@@ -133,6 +133,7 @@ def plan(request: PlanRequest) -> CapacityPlan:
         request.version,
         capability,
         is_cpu=request.is_cpu,
+        rocm=request.card is not None and request.card.vendor == "AMD",
         drafter=request.drafter,
     )
     check_parallelism(model, sized.flags)
@@ -168,7 +169,7 @@ def plan(request: PlanRequest) -> CapacityPlan:
     spent = footprint(
         model, sized.flags, form, capability, eager=sized.eager, constants=request.constants, stated_weights_bytes=_stated_weights(request),
         draft_bytes=_draft_bytes(request, sized, form), unified=_is_unified(request.card),
-        switched=request.card is None or request.card.switched, amd=request.card is not None and request.card.vendor == "AMD",
+        switched=request.card is None or request.card.switched,
     )  # fmt: skip
     available, per_stage, source_note = _available(request, sized, total, spent)
     if source_note:

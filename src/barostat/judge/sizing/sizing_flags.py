@@ -66,12 +66,13 @@ def deployment_of(
     capability: float,
     *,
     is_cpu: bool,
+    rocm: bool = False,
     drafter: Architecture | None = None,
 ) -> Sized:
     """The settings that memory depends on.
 
-    `capability`: the card's compute capability, 0 where it is not known or not NVIDIA's. `drafter`:
-    of speculative decoding, where known.
+    `capability`: the card's compute capability, 0 where it is not known or not NVIDIA's. `rocm`:
+    the card is AMD's. `drafter`: of speculative decoding, where known.
     Errors: InputError for values that the engine would refuse.
     """
     _refuse_impossible(config)
@@ -178,6 +179,7 @@ def deployment_of(
         graph_sizes=_graph_sizes(config),
         largest_graph=_largest_graph(config),
         expert_parallel=_switch(config, "enable_expert_parallel", False),
+        rocm=rocm,
         flashinfer_sampler=_said(config, "VLLM_USE_FLASHINFER_SAMPLER"),
         estimates_graphs=_said(config, "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"),
         adapters=_adapters(config, dtype),

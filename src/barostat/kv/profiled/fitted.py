@@ -23,7 +23,7 @@ class MemoryModel:
     growth during start, and its use before. `delta_tuning_bytes`: left allocated by kernel tuning
     of delta nets on Blackwell. `single_bytes`, `linked_bytes`, `unlinked_bytes`: non-torch memory
     on one GPU, on several Hopper or newer data-centre GPUs, on several others. `early_`: the same
-    before 0.12 or 0.18, and for linked ones before 0.13.
+    before 0.12 or 0.18, and for linked ones before 0.13. `amd_bytes`: on AMD's cards.
     """
 
     sampler_copies: float = 3.62
@@ -39,6 +39,7 @@ class MemoryModel:
     unlinked_bytes: float = 0.25 * GIB
     early_bytes: float = 0.1 * GIB
     early_linked_bytes: float = 1.4 * GIB
+    amd_bytes: float = 0.53 * GIB
     graph_base_bytes: float = 0.38 * GIB
     graph_layer_bytes: float = 0.0165 * GIB
     graph_moe_bytes: float = 0.7 * GIB

@@ -35,13 +35,13 @@ _LEAST_BYTES = 1 * MIB
 _FLASHINFER_BYTES = 394 * MIB
 
 
-def counts_graphs(flags: Deployment, *, amd: bool = False) -> bool:
+def counts_graphs(flags: Deployment) -> bool:
     """True if the budget is charged for graphs."""
     if flags.estimates_graphs is False:
         return False
     if flags.v2_runner:
         return flags.version.at_least(_V2_COUNTED_SINCE)
-    if amd:
+    if flags.rocm:
         return flags.version.at_least(_COUNTED_ON_AMD_SINCE)
     return flags.version.at_least(
         _COUNTED_IF_ASKED_SINCE if flags.estimates_graphs else _COUNTED_SINCE

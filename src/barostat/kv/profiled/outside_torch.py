@@ -11,6 +11,8 @@ from barostat.kv.architecture import Architecture
 from barostat.kv.deployment import Deployment
 from barostat.kv.estimate import Estimate
 from barostat.kv.profiled.fitted import MemoryModel
+from barostat.kv.profiled.rocm import pinned_bytes
+from barostat.kv.quantization import WeightFormat
 
 # Versions from which tensor-parallel ranks of linked cards keep an all-reduce workspace of about 2
 # GiB.
@@ -18,6 +20,10 @@ _WORKSPACE_SINCE = "0.13.0"
 # One GPU alone logs 0.14 GiB of non-torch memory with 0.11.0, 0.13 with 0.17.0, and 0.25 with
 # 0.19.0 and later.
 _MORE_CONTEXT_SINCE = "0.18.0"
+# From here on ranks have met when the engine first looks at the memory, so that what RCCL takes is not
+# in the difference: two MI300X log 0.8 GiB more left over with 0.9.2 than with 0.11.1. Source: vLLM
+# 0.32.0, Worker.init_device.
+_MET_BEFORE_SINCE = "0.11.1"
 # Compute capability of the A100. Logs of V0 with four to sixteen of them say 0.9 to 2.15 GiB, with
 # 3090 and 4090 on a bus 0.20 to 0.25.
 _LINKED_AMPERE = 8.0
@@ -44,6 +50,8 @@ def non_torch(
             6 * GIB,
             "context, and what the host's processes come to take",
         )
+    if flags.rocm:
+        return _on_amd(flags, constants)
     alone = flags.tp == 1 and flags.pp == 1
     linked = flags.tp > 1 and 9.0 <= capability < 11.0 and switched
     if flags.generation == "V0" and flags.tp > 1:  # it measures from before its ranks meet
@@ -101,6 +109,46 @@ def non_torch(
         )
     return Estimate(
         "non-torch", constants.single_bytes, 0.05 * GIB, 0.6 * GIB, "context and kernels of one GPU"
+    )
+
+
+def _on_amd(flags: Deployment, constants: MemoryModel) -> Estimate:
+    """A HIP context and the libraries' handles; before 0.11.1 RCCL where ranks meet, too.
+
+    Three logs of V0 on one Radeon state the part: 0.46, 0.53 and 0.62 GiB.
+    """
+    if flags.tp > 1 and flags.version.before(_MET_BEFORE_SINCE):
+        return Estimate(
+            "non-torch",
+            constants.early_linked_bytes,
+            0.4 * GIB,
+            2.8 * GIB,
+            "a HIP context, and RCCL between GPUs",
+        )
+    return Estimate(
+        "non-torch",
+        constants.amd_bytes,
+        0.1 * GIB,
+        1.2 * GIB,
+        "a HIP context and the libraries' handles",
+    )
+
+
+def with_pinned(
+    alone: Estimate, model: Architecture, flags: Deployment, form: WeightFormat
+) -> Estimate:
+    """Where padding of experts on AMD cards leaves memory with the allocator: that as well (see
+    kv/profiled/rocm.py).
+    """
+    pinned = pinned_bytes(model, flags, form)
+    if not pinned:
+        return alone
+    return Estimate(
+        alone.name,
+        alone.value + pinned,
+        alone.low,
+        alone.high + pinned,
+        f"{alone.source}, and {gib(pinned)} that stay with the allocator once experts are padded",
     )
 
 

@@ -4,6 +4,7 @@ to 0.27 that state both.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -86,7 +87,9 @@ def test_where_attention_is_flashinfers(
 
 
 def test_graphs_are_charged_on_amd_since_0_26() -> None:
-    assert [counts_graphs(flags(version, 16), amd=True) for version in ("0.25.1", "0.26.0")] == [
+    assert [
+        counts_graphs(replace(flags(version, 16), rocm=True)) for version in ("0.25.1", "0.26.0")
+    ] == [
         False,
         True,
     ]

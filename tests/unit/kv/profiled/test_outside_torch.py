@@ -102,3 +102,17 @@ def test_tuning_delta_nets_leaves_memory_behind_on_blackwell_until_descriptors_a
     tuned = with_delta_tuning(alone, model, set_up, capability, FITTED)
     assert (tuned.value - alone.value) / GIB == pytest.approx(gib)
     assert tuned.low == alone.low
+
+
+@pytest.mark.parametrize(("version", "tp", "least", "most"), [
+    ("0.7.2", 1, 0.46, 0.62),  # three logs of V0 on one Radeon that state the part
+    ("0.28.0", 1, 0.46, 0.62),
+    ("0.19.1", 2, 0.46, 0.62),
+    ("0.9.2", 2, 1.2, 1.5),  # two MI300X: 1.4 are not weights, sampler or pool
+])  # fmt: skip
+def test_amd_cards_have_a_context_of_their_own(
+    version: str, tp: int, least: float, most: float
+) -> None:
+    found = non_torch(flags(version, tp, rocm=True), 0.0, FITTED)
+    assert least <= found.value / GIB <= most
+    assert found.low < found.value < found.high
