@@ -334,7 +334,7 @@ def _kept(runs: Mapping[str, Sequence[Answer]], option: str) -> Kept:
         "medians of public closed-loop runs of vLLM 0.11 to 0.19 (five models; bf16, fp8, fp4, int4)",
         figures,
         ["As shipped the model has seen these points; with a card, a model or a version left out, it has seen none that share it.",
-         "No table of points of AMD cards that tells both times by concurrency is known: one run sets what they reach.",
+         "No table of points of AMD cards that tells both times by concurrency is known: two pages of an MI300X set what they reach.",
          "Cards that no point was measured on rest on their data sheets."],
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ _COUNT_LAST = re.compile(
 )
 _KNOWN_WORD = re.compile(
     r"nvidia|amd|intel|gaudi|hl|tesla|instinct|geforce|quadro|rtx|pro|gpu|oam|vf|sxm\d?|pcie|nvl|hbm\w*|ada|ampere|hopper|blackwell|generation|server"
-    r"|workstation|edition|max|q|data|center|arc|super|ti|jetson|agx|thor|dgx|spark|strix|halo|radeon|ryzen|ai|w|laptop|shared|com|product|\d+(?:gb|g|gib)?|[a-z]{1,3}\d{1,4}[a-z]{0,2}|\d{3,4}s?"
+    r"|workstation|edition|max|q|data|center|arc|super|ti|jetson|agx|thor|dgx|spark|strix|halo|radeon|ryzen|rx|xtx|gre|ai|w|laptop|shared|com|product|\d+(?:gb|g|gib)?|[a-z]{1,3}\d{1,4}[a-z]{0,2}|\d{3,4}s?"
 )
 
 

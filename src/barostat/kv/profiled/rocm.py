@@ -89,13 +89,15 @@ def _expert_padding(model: Architecture, flags: Deployment, form: WeightFormat) 
 
 
 def _linear_padding(model: Architecture, flags: Deployment, form: WeightFormat) -> float:
-    """Of dense layers with grouped attention; others' rows are not reckoned."""
-    if "fp8" not in form.name or form.bytes_of("mlp") == form.plain_bytes:
+    """Of dense layers with grouped attention; others' rows are not reckoned. Eight bits whose kind is
+    not named are taken for fp8.
+    """
+    if not form.name.startswith(("fp8", "8-bit")):
         return 0.0
     hidden, total = model.hidden_size, 0.0
     for layer, feed in zip(model.layers, feeds(model.fields, model), strict=True):
         cache = layer[0] if layer else None
-        if feed.width:
+        if feed.width and form.bytes_of("mlp") != form.plain_bytes:
             up = _Matrix((feed.projections - 1) * feed.width / flags.tp, hidden, 1)
             total += up.padding + _Matrix(hidden, feed.width / flags.tp, 1).padding
         if isinstance(cache, Full | Window) and form.bytes_of("attention") != form.plain_bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from barostat.catalog.cards import Card
 from barostat.catalog.step_speeds import (
+    ARITHMETIC_REACH_RATIO,
     FITTED,
     FP4_TFLOPS,
     FP16_TFLOPS,
@@ -33,6 +34,7 @@ def card_speeds(card: Card) -> CardSpeeds | None:
         return None
     eight = card.fp8_tflops or tflops
     reach = REACH_RATIO.get(card.vendor, 1.0)
+    computed = ARITHMETIC_REACH_RATIO.get(card.vendor, 1.0)
     linked = next((speed for name, speed in LINKS_GB_PER_S if card.name.startswith(name)), None)
     generation = card.capability.split(".")[0]
     slot = PCIE_GB_PER_S.get(generation, PCIE_ELSE_GB_PER_S)
@@ -40,9 +42,9 @@ def card_speeds(card: Card) -> CardSpeeds | None:
     sixteen = HALF_RATE_RATIO / FITTED_SPEEDS.compute_16bit_ratio if half_rate else 1.0
     return CardSpeeds(
         bandwidth_bytes_per_s=card.bandwidth_gb_per_s * 1e9 * reach,
-        flops_16bit=tflops * 1e12 * reach * sixteen,
-        flops_8bit=eight * 1e12 * reach,
-        flops_4bit=FP4_TFLOPS.get(card.name, eight) * 1e12 * reach,
+        flops_16bit=tflops * 1e12 * computed * sixteen,
+        flops_8bit=eight * 1e12 * computed,
+        flops_4bit=FP4_TFLOPS.get(card.name, eight) * 1e12 * computed,
         link_bytes_per_s=(linked or slot) * 1e9,
         fast_link=linked is not None,
         tile_rows=TILE_ROWS if generation in _TILED else 1,

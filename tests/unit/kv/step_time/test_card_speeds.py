@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from barostat.catalog.cards import CARDS, Card, find_card
-from barostat.catalog.step_speeds import FITTED, HALF_RATE_CARDS, HALF_RATE_RATIO, MEASURED_CARDS
+from barostat.catalog.step_speeds import (
+    ARITHMETIC_REACH_RATIO,
+    FITTED,
+    HALF_RATE_CARDS,
+    HALF_RATE_RATIO,
+    MEASURED_CARDS,
+    REACH_RATIO,
+)
 from barostat.kv.step_time.card_speeds import card_speeds
 from barostat.kv.step_time.model import CardSpeeds
 
@@ -39,6 +46,17 @@ def test_cards_that_add_up_at_half_rate_reach_more_of_that_rate(name: str) -> No
 )
 def test_tiles_are_those_of_the_cards_generation(name: str, rows: int) -> None:
     assert speeds(name)[1].tile_rows == rows
+
+
+def test_a_make_reaches_less_of_its_arithmetic_than_of_its_bandwidth() -> None:
+    card, found = speeds("MI300X")
+    assert card.bandwidth_gb_per_s is not None
+    assert card.bf16_tflops is not None
+    of_bandwidth = found.bandwidth_bytes_per_s / (card.bandwidth_gb_per_s * 1e9)
+    of_arithmetic = found.flops_16bit / (card.bf16_tflops * 1e12)
+    assert of_bandwidth == pytest.approx(REACH_RATIO["AMD"])
+    assert of_arithmetic == pytest.approx(ARITHMETIC_REACH_RATIO["AMD"])
+    assert of_arithmetic < of_bandwidth
 
 
 def test_every_name_stands_for_a_card_of_the_catalogue() -> None:
