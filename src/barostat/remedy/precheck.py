@@ -137,7 +137,7 @@ def _home_as_planned(facts: Facts, plan: RemedyPlan) -> Verdict:
     same = facts.template == plan.template and facts.replicas == plan.replicas
     return _verdict(
         same,
-        "home is as the plan found it",
+        "the target is as the plan found it",
         f"{plan.target} is not as the plan found it: somebody changed it since",
     )
 

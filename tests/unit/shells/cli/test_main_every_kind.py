@@ -36,7 +36,7 @@ from barostat.shells.cli.mitigate.lever_option import requested
 from barostat.shells.cli.mitigate.mitigate import into_source
 from barostat.shells.cli.mitigate.verify import hold_against
 from barostat.shells.cli.prevent.rules_inputs import labels_of
-from barostat.shells.reports.incident.plan_text import source_text
+from barostat.shells.reports.incident.owner_patch import source_text
 
 SAMPLES = samples()
 KINDS = sorted(SAMPLES)

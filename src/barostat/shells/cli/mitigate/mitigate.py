@@ -251,10 +251,11 @@ def into_source(found: Prepared, arguments: argparse.Namespace) -> int:
     """The change in the checkout. Errors: InputError where it has no line for it."""
     from barostat.shells.cli.mitigate.write_source import source_edit
     from barostat.shells.cli.whole_write import write_whole
-    from barostat.shells.reports.incident.plan_text import plan_text
+    from barostat.shells.reports.incident.plan_document import plan_document
+    from barostat.shells.reports.sheet.forms import as_text
 
     assert found.replica is not None
-    print_progress(plan_text(found.plan, found.replica))
+    print_progress(as_text(plan_document(found.plan, found.replica)))
     target = found.plan.target
     edit = source_edit(arguments.write_source, target.kind, target.name, found.plan.change)
     print_result(edit.diff)
@@ -268,7 +269,9 @@ def _shown(found: Prepared, *, pause_owner: bool) -> bool:
     """The plan, its checks and what would be written, for a person; False if there is nothing to
     say yes to.
     """
-    from barostat.shells.reports.incident.plan_text import checks_text, plan_text, source_text
+    from barostat.shells.reports.incident.owner_patch import source_text
+    from barostat.shells.reports.incident.plan_document import checks_document, plan_document
+    from barostat.shells.reports.sheet.forms import as_text
 
     if found.in_the_way:
         without = next((owner for owner in found.in_the_way if owner.switch is None), None)
@@ -277,13 +280,13 @@ def _shown(found: Prepared, *, pause_owner: bool) -> bool:
         print_result(source_text(found.seen, found.plan, found.in_the_way[0]))
         return False
     assert found.replica is not None
-    print_result(plan_text(found.plan, found.replica))
+    print_result(as_text(plan_document(found.plan, found.replica)))
     if found.plan.owners:
         print_result(
             "paused for it: "
             f"{', '.join(f'{one} ({one.note})' if one.note else str(one) for one in found.plan.owners)}"
         )
-    print_result(checks_text(found.facts, found.plan))
+    print_result(as_text(checks_document(found.facts, found.plan)))
     if found.wrong:
         print_result(f"refused: {'; '.join(found.wrong)}")
         return False
@@ -313,7 +316,7 @@ def _same_target(
 
 def _until_it_is_in_the_source(found: Prepared, namespace: str) -> None:
     """What a person does before an owner that would take the change back has the workload again."""
-    from barostat.shells.reports.incident.plan_text import patch_text
+    from barostat.shells.reports.incident.owner_patch import patch_text
 
     plan = found.plan
     stays = {(one.kind, one.namespace, one.name) for one in plan.owners if plan.stays_paused(one)}

@@ -182,11 +182,12 @@ async def take_back(campaign: Campaign, arguments: argparse.Namespace) -> int:
 
 def _show(found: Prepared) -> None:
     """The plan that takes it back, with its checks, for a person."""
-    from barostat.shells.reports.incident.plan_text import checks_text
+    from barostat.shells.reports.incident.plan_document import checks_document
+    from barostat.shells.reports.sheet.forms import as_text
 
     plan = found.plan
     print_result(f"plan {plan.id}: {plan.change}, {plan.strategy}; {plan.because}")
-    print_result(checks_text(found.facts, plan))
+    print_result(as_text(checks_document(found.facts, plan)))
     if found.wrong:
         print_result(f"refused: {'; '.join(found.wrong)}")
     for line in found.writes:

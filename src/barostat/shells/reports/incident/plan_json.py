@@ -12,7 +12,7 @@ from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.precheck import judged
 from barostat.remedy.record import API_VERSION, plain
 from barostat.shells.reports.diagnosis.data import step_json, trials_json
-from barostat.shells.reports.incident.plan_text import patch_text
+from barostat.shells.reports.incident.owner_patch import patch_text
 from barostat.shells.reports.json_text import json_text
 
 PREVIEW, VERIFICATION = "RemedyPreview", "RemedyVerification"

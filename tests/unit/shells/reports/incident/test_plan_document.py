@@ -8,11 +8,26 @@ import pytest
 from tests.support.planning_scenes import planned, ranked_once, scene
 
 from barostat.core.change import Expect
+from barostat.core.diagnosis import ReplicaReport
 from barostat.core.limits import RemedyLimits
 from barostat.judge.mitigation import planning
 from barostat.judge.mitigation.facts import facts
+from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.precheck import refusals
-from barostat.shells.reports.incident.plan_text import plan_text
+from barostat.shells.reports.incident.plan_document import plan_document
+from barostat.shells.reports.sheet.forms import as_text
+
+
+def shown(found: RemedyPlan, replica: ReplicaReport) -> str:
+    return as_text(plan_document(found, replica), 1000)
+
+
+def part(text: str, title: str) -> list[str]:
+    """The lines beside this title."""
+    lines = text.splitlines()
+    (first,) = [number for number, line in enumerate(lines) if line.startswith(title)]
+    after = [number for number in range(first + 1, len(lines)) if lines[number][:1] != " "]
+    return [line[14:] for line in lines[first : min(after, default=None)]]
 
 
 def test_a_latency_that_cannot_be_judged_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,19 +37,13 @@ def test_a_latency_that_cannot_be_judged_is_said_at_once(monkeypatch: pytest.Mon
     expectation = found.plan.expectation
     expectation = replace(expectation, expects=(*expectation.expects, faster))
     found = replace(found, plan=replace(found.plan, expectation=expectation))
-    proof = next(
-        line
-        for line in plan_text(found.plan, found.replica).splitlines()
-        if line.startswith("  proof")
-    )
+    (proof,) = part(shown(found.plan, found.replica), "Proof")
     assert "itl_mean_s falls by 10%" in proof
     bare = replace(
         found.plan,
         baseline=tuple(entry for entry in found.plan.baseline if not entry[0].startswith("itl_")),
     )
-    proof = next(
-        line for line in plan_text(bare, found.replica).splitlines() if line.startswith("  proof")
-    )
+    (proof,) = part(shown(bare, found.replica), "Proof")
     assert proof.endswith(
         "under the load of now; by itl_mean_s only if that is measured after the change: "
         "it was not before"
@@ -47,13 +56,12 @@ def test_a_plan_shows_today_and_the_price_of_every_candidate(
 ) -> None:
     monkeypatch.setattr(planning, "with_ranked_steps", ranked_once)
     found = planned(scene())
-    lines = plan_text(found.plan, found.replica).splitlines()
-    (today,) = [line for line in lines if line.startswith("  today ")]
+    today, *priced = part(shown(found.plan, found.replica), "On the twin")
     assert "tokens/s" in today
-    priced = [line for line in lines if "; price: " in line and not line.startswith("  because")]
     tried = [step for step in found.replica.next if step.forecast is not None]
     assert len(priced) == len(tried) > 1
-    assert [line.startswith("  chosen") for line in priced].count(True) == 1
+    assert all("; price: " in line for line in priced)
+    assert [" (chosen): " in line for line in priced].count(True) == 1
 
 
 def test_the_classic_steps_are_named_with_why_they_are_not_taken(
@@ -62,8 +70,7 @@ def test_the_classic_steps_are_named_with_why_they_are_not_taken(
     monkeypatch.setattr(planning, "with_ranked_steps", ranked_once)
     seen = scene()
     found = planned(seen)
-    lines = plan_text(found.plan, found.replica).splitlines()
-    refused = [line for line in lines if line.startswith("  not ")]
+    refused = part(shown(found.plan, found.replica), "Not taken")
     assert any("gpu-memory-utilization-down: this shrinks the KV pool" in line for line in refused)
     assert any("swap-space: --swap-space does not exist" in line for line in refused)
     asked = planned(seen, lever="gpu-memory-utilization=0.7")
