@@ -218,10 +218,10 @@ class Workspace:
         """What its container printed, or the one before printed. Errors: KubectlError."""
         return self.kubectl("logs", pod, *(["--previous"] if previous else []))
 
-    def metrics(self, pod: str, person: str = "observer") -> str:
+    def metrics(self, pod: str, person: str = "observer", port: int = PORT) -> str:
         """/metrics of the pod, through the API server's pod proxy. Errors: KubectlError."""
         return self.as_person(person)(
-            "get", "--raw", f"/api/v1/namespaces/{self.namespace}/pods/{pod}:{PORT}/proxy/metrics"
+            "get", "--raw", f"/api/v1/namespaces/{self.namespace}/pods/{pod}:{port}/proxy/metrics"
         )
 
     def url(self, service: str) -> str:

@@ -100,11 +100,12 @@ CONTROLLERS: dict[str, Controller] = {
             "--metrics-addr=0",
             "--health-probe-bind-address=127.0.0.1:{probes}",
             "--enable-leader-election=false",
+            "--use-kubernetes-proxy",
         ),
-        # The stand-in for Ray in our pods has neither a GCS to wait for nor a raylet to probe.
+        # Without DNS no init container finds the head; its Service needs an address.
         environment={
             "ENABLE_INIT_CONTAINER_INJECTION": "false",
-            "ENABLE_PROBES_INJECTION": "false",
+            "ENABLE_RAY_HEAD_CLUSTER_IP_SERVICE": "true",
         },
     ),
     "kserve": Controller(

@@ -7,6 +7,7 @@ container. So the pod specs look exactly like production's.
 
     docker.io/vllm/vllm-openai:v0.32.0    entrypoint `vllm serve`, with the model at /models/tiny (and /models/small, /models/feather)
     docker.io/barostat/twin:dev           entrypoint `barostat twin`, from this checkout
+    docker.io/rayproject/ray-llm:2.60.0   Ray, with this checkout for the application (ray_llm.py); KubeRay says what starts
     registry.k8s.io/pause:3.10            a static busybox named sleep: the base specification does not reach this container
 
 Source: OCI image specification 1.0, image layout.
@@ -24,12 +25,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dev import engine
+from dev import engine, setup_ray
 from dev.cluster.layout import ROOT
 from dev.setup_vllm import VLLM_VERSION
 
 VLLM_IMAGE = f"docker.io/vllm/vllm-openai:v{VLLM_VERSION}"
 TWIN_IMAGE = "docker.io/barostat/twin:dev"
+RAY_IMAGE = f"docker.io/rayproject/ray-llm:{setup_ray.VERSION}"
 PAUSE_IMAGE = "registry.k8s.io/pause:3.10"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -62,6 +64,9 @@ _ENGINE = {
 }
 
 
+_RAY = {"PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0", "PYTHONUNBUFFERED": "1"}
+
+
 @dataclass(frozen=True, slots=True)
 class Image:
     """An image before it is written: its name, what starts in it, and the files of its one
@@ -75,7 +80,7 @@ class Image:
 
 
 def all_images(busybox: Path) -> list[Image]:
-    """The images that the cluster has; vLLM's only after `make vllm`."""
+    """The images that the cluster has; vLLM's only after `make vllm`, Ray's after `make ray`."""
     system = {"PATH": SYSTEM_PATH, "HOME": "/root", "LANG": "C.UTF-8"}
     images = [
         Image(PAUSE_IMAGE, ["/sleep", "2147483647"], files={"sleep": busybox.read_bytes()}),
@@ -88,12 +93,15 @@ def all_images(busybox: Path) -> list[Image]:
     if engine.is_installed():
         path = f"{engine.ENVIRONMENT.resolve() / 'bin'}:{SYSTEM_PATH}"
         images.append(Image(VLLM_IMAGE, ["vllm", "serve"], {**system, **_ENGINE, "PATH": path}))
+    if setup_ray.is_installed():
+        path = f"{setup_ray.TARGET.resolve() / 'bin'}:{ROOT / '.venv' / 'bin'}:{SYSTEM_PATH}"
+        images.append(Image(RAY_IMAGE, ["bash"], {**system, **_RAY, "PATH": path}))
     return images
 
 
 def mounts() -> list[dict[str, Any]]:
     """The read-only bind mounts of every container: the system's programs, Python, this checkout,
-    vLLM's environment and the models.
+    vLLM's and Ray's environments and the models.
     """
     folders: dict[str, Path] = {
         str(path): path
@@ -106,6 +114,9 @@ def mounts() -> list[dict[str, Any]]:
         folders[str(environment)] = environment
         pythons.add((environment / "bin" / "python3").resolve().parent.parent)
         folders |= {f"/models/{shape}": engine.model_folder(shape) for shape in engine.SHAPES}
+    if setup_ray.is_installed():
+        environment = setup_ray.TARGET.resolve()
+        folders[str(environment)] = environment
     folders |= {str(python): python for python in pythons if not python.is_relative_to("/usr")}
     return [
         {"destination": inside, "type": "bind", "source": str(outside), "options": ["rbind", "ro"]}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from dev.cluster.images import TWIN_IMAGE, VLLM_IMAGE
+from dev.cluster.images import RAY_IMAGE, TWIN_IMAGE, VLLM_IMAGE
 from dev.engine import DTYPE_FLAGS
 
 MANIFEST = Path(__file__).resolve().parent / "manifests" / "vllm.yaml"
@@ -194,6 +194,69 @@ def llm_inference_service(manifests: Sequence[Manifest]) -> list[Manifest]:
     }
     made = {"apiVersion": "serving.kserve.io/v1alpha2", "kind": "LLMInferenceService"}
     return [{**made, "metadata": deployment["metadata"], "spec": spec}, service]
+
+
+_SERVE_CONFIG = """\
+# The chat application: two replicas, one GPU each.
+applications:
+- name: chat
+  route_prefix: /
+  import_path: dev.cluster.ray_llm:build_openai_app  # takes what ray.serve.llm takes
+  args:
+    llm_configs:
+    - model_loading_config: {{model_id: tiny, model_source: {model}}}
+      accelerator_type: H100
+      deployment_config:
+        num_replicas: {replicas}
+      engine_kwargs:
+        # The pool was measured with these.
+{settings}
+      experimental_configs: {{twin: "{own}"}}
+"""
+_HEAD_NAME = (
+    "at=$(echo ${FQ_RAY_IP%%.*}_SERVICE_HOST | tr a-z- A-Z_); "
+    'echo "${!at} $FQ_RAY_IP" >> /etc/hosts'
+)
+"""A worker of Ray finds its head by DNS, which this cluster lacks."""
+
+
+def ray_service(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """The same twins as replicas of Ray Serve: a head without replicas, and a worker with a GPU for
+    each. KubeRay makes the Service.
+    """
+    deployment, _ = _copies(manifests)
+    replicas = deployment["spec"]["replicas"]
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    at = container["args"].index("--")
+    own, words = container["args"][2:at], container["args"][at + 1 :]
+    model, flags = words[2], words[5:]
+    settings = {
+        flags[i].lstrip("-").replace("-", "_"): flags[i + 1] for i in range(0, len(flags), 2)
+    }
+    text = _SERVE_CONFIG.format(
+        model=model,
+        replicas=replicas,
+        settings="\n".join(f"        {key}: {found}" for key, found in settings.items()),
+        own=" ".join(own),
+    )
+    start = {"object-store-memory": "78643200"}
+    resources = {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "4Gi"}}
+    head = {"name": "ray-head", "image": RAY_IMAGE, "resources": resources}
+    worker = copy.deepcopy({**head, "name": "ray-worker", "args": [_HEAD_NAME]})
+    worker["resources"]["limits"]["nvidia.com/gpu"] = "1"
+    group = {"groupName": "gpu", "replicas": replicas, "minReplicas": replicas}
+    group |= {"maxReplicas": replicas, "rayStartParams": start, "template": _one_of(worker)}
+    cluster = {
+        "rayVersion": RAY_IMAGE.rpartition(":")[2],
+        "headGroupSpec": {"rayStartParams": {"num-cpus": "0", **start}, "template": _one_of(head)},
+        "workerGroupSpecs": [group],
+    }
+    made = {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": deployment["metadata"]}
+    return [{**made, "spec": {"serveConfigV2": text, "rayClusterConfig": cluster}}]
+
+
+def _one_of(container: Manifest) -> Manifest:
+    return {"spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}
 
 
 def _copies(manifests: Sequence[Manifest]) -> tuple[Manifest, Manifest]:

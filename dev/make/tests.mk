@@ -47,7 +47,7 @@ fix: $(STAMP) ## format and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 
 test: $(STAMP) ## every test; with CI=true the real vLLM, Prometheus, Envoy, Redis, a browser and Kubernetes are set up first and must be there
-	$(if $(filter true,$(CI)),$(MAKE) -j 4 -O vllm envoy helm debian cluster-binaries)
+	$(if $(filter true,$(CI)),$(MAKE) -j 4 -O vllm envoy ray helm debian cluster-binaries)
 	$(MAKE) $(if $(filter true,$(CI)),lint coverage on-compiled,check EXAMPLES=50)
 	@rm -f $(TOLD)
 	TOLD_IN=$(TOLD) $(MAKE) $(if $(filter true,$(CI)),-j 3 -O) beside-real on-cluster parity sweep $(if $(filter true,$(CI)),others) || (cat $(TOLD); exit 2)

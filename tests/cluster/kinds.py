@@ -88,6 +88,14 @@ BY_HAND = {
     ),
 }
 """Kinds that a person changes, by the patch that `mitigate` prints."""
+RAY_SERVICE = Shape(
+    "RayService",
+    workloads.ray_service,
+    ("kuberay",),
+    "twin-serve-svc",
+    "ray.io/node-type=worker",
+)
+"""Changed by that patch as well; what runs in its pods is Ray's to say."""
 
 
 @dataclass(slots=True)
@@ -140,6 +148,7 @@ def pressed(
     gpus: int = 1,
     rate_per_s: float = 4.0,
     flags: Sequence[str] = FAST,
+    within_s: float = 150.0,
 ) -> Pressed:
     """Twins of that kind behind a Service; nothing is sent before `load` is entered."""
     manifests = workloads.twin(replicas=replicas, flags=flags, serve=SERVE, gpus=gpus)
@@ -147,7 +156,7 @@ def pressed(
     space.until(
         f"{replicas} are Ready behind the Service",
         lambda: len(space.ready_addresses(shape.service)) >= replicas,
-        150,
+        within_s,
     )
     load = Background(
         space.url(shape.service),

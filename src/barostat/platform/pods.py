@@ -27,6 +27,8 @@ from barostat.platform.objects import (
 
 DEFAULT_SHM_BYTES = 64.0 * 2**20
 """Default size of /dev/shm in container runtimes."""
+RAY_CLUSTER = "ray.io/cluster"
+"""KubeRay's label of a cluster's pods: the cluster's name."""
 
 _LONGEST_START_S = 7200.0
 """A pod that became Ready later than this was Ready before and recovered."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from barostat.engines.vllm.metrics.exposition import names_engine
 from barostat.io.engine_http.address import address
 from barostat.io.engine_http.http import Answer
 from barostat.io.engine_http.route import DirectRoute
@@ -20,6 +21,6 @@ def is_engine(url: str) -> bool:
             answer = await route.ask("/metrics", within_s=PATIENCE_S)
         finally:
             await route.close()
-        return isinstance(answer, Answer) and answer.status == 200 and b"vllm:" in answer.body
+        return isinstance(answer, Answer) and answer.status == 200 and names_engine(answer.body)
 
     return asyncio.run(asked())

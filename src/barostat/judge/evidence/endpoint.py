@@ -9,7 +9,13 @@ from dataclasses import dataclass
 
 from barostat.engines.vllm.command_line.arguments import parse
 from barostat.platform.objects import Object, count, mapping, objects, text
-from barostat.platform.pods import Container, container_named, engine_container, looks_like_vllm
+from barostat.platform.pods import (
+    RAY_CLUSTER,
+    Container,
+    container_named,
+    engine_container,
+    looks_like_vllm,
+)
 
 DEFAULT_PORT = 8000
 """Default port of `vllm serve`."""
@@ -42,8 +48,10 @@ class Endpoint:
 
 def serves(pod: Object) -> bool:
     """False for the workers of an engine that spans several pods: only its head has an HTTP
-    server.
+    server. In each pod of a RayCluster, Ray's agent shows the engines that run there.
     """
+    if text(pod, "metadata", "labels", RAY_CLUSTER):
+        return True
     container = engine_container(pod)
     return container is None or not _WORKER.search(" ".join(container.args))
 

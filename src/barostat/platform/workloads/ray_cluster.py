@@ -8,10 +8,18 @@ Source: ray.io/v1; controllers/ray/raycluster_controller.go of kuberay v1.6.0.
 
 from __future__ import annotations
 
-from barostat.platform.objects import Object, count, objects
+from barostat.platform.objects import Object, count, objects, text
+from barostat.platform.pods import RAY_CLUSTER, engine_container
 from barostat.platform.workloads._kind import Api, Place, WorkloadKind
 
 _WORKERS = ("spec", "workerGroupSpecs")
+
+
+def runs_engines(pod: Object) -> bool:
+    """True for a worker, and for a head that has cards."""
+    is_head = text(pod, "metadata", "labels", "ray.io/node-type") == "head"
+    container = engine_container(pod)
+    return not is_head or (container is not None and container.gpus > 0)
 
 
 class RayCluster(WorkloadKind):
@@ -25,7 +33,7 @@ class RayCluster(WorkloadKind):
         Place(("spec", "headGroupSpec", "template"), role="head", several=_WORKERS),
     )
     source_path = ("spec",)
-    name_label = "ray.io/cluster"
+    name_label = RAY_CLUSTER
     role_label = "ray.io/group"
     pod_suffix = "-(head|.*worker)-.*"
     whole = False
@@ -35,6 +43,10 @@ class RayCluster(WorkloadKind):
         "RayService that owns it, or submit the application again with changed engine_kwargs"
     )
     reverts = "a RayService's operator owns the clusters that it made"
+
+    def answers(self, pod: Object) -> bool:
+        """True but for a head without cards, which runs no engine."""
+        return runs_engines(pod)
 
     def replicas(self, item: Object) -> int:
         """Return the desired workers of all groups."""

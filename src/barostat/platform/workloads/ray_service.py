@@ -14,6 +14,7 @@ from typing import Any
 
 from barostat.platform.objects import Object, text
 from barostat.platform.workloads._kind import Api, Part, Place, WorkloadKind, put
+from barostat.platform.workloads.ray_cluster import runs_engines
 from barostat.platform.yaml_block import Block, blocks, scalar_after, with_entries
 
 _ARGUMENTS = "engine_kwargs"
@@ -60,6 +61,10 @@ class RayService(WorkloadKind):
             "and undrained, and no replica proves the change first: apply the patch, then `barostat "
             "diagnose`; the former text takes it back"
         )
+
+    def answers(self, pod: Object) -> bool:
+        """True but for a head without cards, which runs no engine."""
+        return runs_engines(pod)
 
     def replicas(self, item: Object) -> int:
         """Replicas of the application; 1 where the text does not say."""

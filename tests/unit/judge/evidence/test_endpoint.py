@@ -102,3 +102,10 @@ def test_only_the_head_of_an_engine_of_several_pods_serves(
     words: list[str], has_a_server: bool
 ) -> None:
     assert serves(pod(command=["sh", "-c", *words])) is has_a_server
+
+
+def test_every_pod_of_a_ray_cluster_shows_the_engines_on_it() -> None:
+    worker = pod(["ulimit -n 65536; ray start --address=head:6379 --block"], name="vllm")
+    assert not serves(worker)
+    worker["metadata"]["labels"] = {"ray.io/cluster": "chat-abcde"}
+    assert serves(worker)

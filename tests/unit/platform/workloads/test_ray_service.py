@@ -74,3 +74,12 @@ def test_two_engines_in_one_text_are_not_told_apart() -> None:
     item = copy.deepcopy(SAMPLE.item)
     item["spec"]["serveConfigV2"] = TEXT + TEXT.removeprefix("applications:\n")
     assert "2 blocks engine_kwargs" in SAMPLE.kind.why_not(item)
+
+
+def test_a_head_without_cards_runs_no_engine() -> None:
+    spec = {"containers": [{"name": "ray-head", "resources": {}}]}
+    head_pod = {"metadata": {"labels": {"ray.io/node-type": "head"}}, "spec": spec}
+    assert not SAMPLE.kind.answers(head_pod)
+    spec["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+    assert SAMPLE.kind.answers(head_pod)
+    assert SAMPLE.kind.answers({"metadata": {"labels": {"ray.io/node-type": "worker"}}})

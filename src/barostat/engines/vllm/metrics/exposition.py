@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from barostat.catalog.metric_names import RUNNING
 from barostat.core.bounds import ENGINES, LABEL_CHARS, SERIES
+from barostat.engines.vllm.metrics.ray_page import of_living_replicas
+from barostat.engines.vllm.metrics.sample import Sample
 
 LooksLike = Literal["vllm", "html", "json", "empty", "binary", "prometheus, but not vLLM", "text"]
 
@@ -37,16 +39,6 @@ _KEPT_PREFIXES = (
     "process_",
 )
 _LOOK_AT_CHARS = 65_536
-
-
-class Sample(NamedTuple):
-    """One line: `name` has the `vllm:` prefix, even if the exporter changed it (Ray writes
-    `ray_vllm_`).
-    """
-
-    name: str
-    labels: Mapping[str, str]
-    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +70,11 @@ class Exposition:
         return self.by_name.get(name, ())
 
 
+def names_engine(page: bytes) -> bool:
+    """True if the page has a name of vLLM's metrics, as vLLM or as Ray's agent writes it."""
+    return b"vllm:" in page or b"ray_vllm_" in page
+
+
 def read(text: str) -> Exposition:
     """The samples of a /metrics answer. Never raises: what cannot be read is counted in `problems`.
 
@@ -105,8 +102,9 @@ def read(text: str) -> Exposition:
     cut = _cut(text, by_name)
     if cut:
         problems.append(cut)
+    engines = of_living_replicas(by_name)
     return Exposition(
-        {name: tuple(found) for name, found in by_name.items()}, "vllm", tuple(problems), bool(cut)
+        {name: tuple(found) for name, found in engines.items()}, "vllm", tuple(problems), bool(cut)
     )
 
 

@@ -11,8 +11,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from barostat.catalog import metric_names as names
-from barostat.engines.vllm.metrics.exposition import Exposition, Sample
+from barostat.engines.vllm.metrics.exposition import Exposition
 from barostat.engines.vllm.metrics.quantiles import Histogram, histogram
+from barostat.engines.vllm.metrics.sample import Sample
 
 # Start times of one process, read twice, differ by rounding at most.
 _SAME_START_S = 2.0

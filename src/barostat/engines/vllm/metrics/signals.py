@@ -13,11 +13,12 @@ from statistics import median
 
 from barostat.catalog import metric_names as names
 from barostat.core.signal import Signal
-from barostat.engines.vllm.metrics.exposition import Exposition, Sample, read
+from barostat.engines.vllm.metrics.exposition import Exposition, read
 from barostat.engines.vllm.metrics.gauges import gauge_signals
 from barostat.engines.vllm.metrics.histograms import histogram_signals
 from barostat.engines.vllm.metrics.preempted import preempted_signal
 from barostat.engines.vllm.metrics.rates import rate_signals
+from barostat.engines.vllm.metrics.sample import Sample
 from barostat.engines.vllm.metrics.scrapes import EngineScrapes, Scrape, engines_of, in_order
 from barostat.engines.vllm.metrics.settings import VersionHint, model_names, settings, version_hint
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from barostat.engines.vllm.metrics.exposition import names_engine
 from barostat.io.engine_http.http import MAX_BODY_BYTES, Answer, Failure
 from barostat.io.kubernetes.client.cluster import FIRST_WAIT_S, Cluster, Reply
 from barostat.io.kubernetes.client.failures import (
@@ -220,7 +221,7 @@ class PodRoute:
 
 
 def _of_engine(answer: Answer) -> bool:
-    return answer.status == 200 and b"vllm:" in answer.body
+    return answer.status == 200 and names_engine(answer.body)
 
 
 def _left(deadline: float) -> float:

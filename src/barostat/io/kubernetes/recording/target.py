@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from barostat.core.errors import InputError
+from barostat.engines.vllm.metrics.exposition import names_engine
 from barostat.io.engine_http.http import Answer
 from barostat.io.kubernetes.client.cluster import Cluster, Object
 from barostat.io.kubernetes.client.failures import RequestFailed
@@ -235,7 +236,7 @@ async def _by_metrics(cluster: Cluster, pods: Iterable[Object]) -> list[Object]:
             may_forward=False,
         )
         answer = await door.ask("/metrics", within_s=GUESS_S)
-        return isinstance(answer, Answer) and answer.status == 200 and b"vllm:" in answer.body
+        return isinstance(answer, Answer) and answer.status == 200 and names_engine(answer.body)
 
     running = [pod for pod in pods if text(pod, "status", "phase") == "Running"]
     answers = await asyncio.gather(*(is_vllm(pod) for pod in running))

@@ -1,0 +1,44 @@
+"""A real Ray with Ray Serve, of PyPI, in an environment of its own in the cache (`make ray`; no root,
+410 MB).
+
+Prints the path of the environment as its last line.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from dev.debian import once
+from dev.setup_vllm import cache_dir
+
+VERSION = "2.60.0"
+TARGET = cache_dir() / f"ray-{VERSION}"
+
+
+def is_installed() -> bool:
+    """True if this has been run here."""
+    return (TARGET / "READY").exists()
+
+
+def _build() -> None:
+    python = str(TARGET / "bin" / "python")
+    uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or "uv"
+    subprocess.run([sys.executable, "-m", "venv", "--clear", str(TARGET)], check=True)
+    install = [uv, "pip", "install", "--quiet", "--python", python, f"ray[serve]=={VERSION}"]
+    subprocess.run(install, check=True)
+
+
+def main() -> int:
+    """Leave the environment behind."""
+    once(TARGET, _build)
+    print(TARGET)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,171 @@
+"""A RayService with the real KubeRay operator and the real Ray Serve; the engine of its replicas is a
+twin (dev/cluster/ray_llm.py). `diagnose` names the cause, `mitigate` writes nothing: it refuses, or
+prints the patch of serveConfigV2 that Ray Serve rolls on the same cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from dev import setup_ray
+from dev.cluster import controllers
+from dev.cluster.client import Cluster, Workspace
+from tests.cluster.kinds import QUICK, RAY_SERVICE, Pressed, pressed
+
+from barostat.shells.cli.main import main
+
+pytestmark = pytest.mark.long
+METRICS_PORT = 8080
+"""Of Ray's agent in each pod."""
+OF_WORKERS = "ray.io/node-type=worker"
+ALL_FIT = ("--lever", "max-num-active-seqs=8")
+_PREEMPTIONS = re.compile(r"^ray_vllm_num_preemptions_total\{[^}]*\} ([0-9.e+]+)", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def service(cluster: Cluster) -> Iterator[Pressed]:
+    """Two replicas under a load that thrashes them."""
+    if not setup_ray.is_installed():
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+            "Ray is not set up here: run `make ray`, then `make cluster-down`"
+        )
+    with (
+        controllers.running(cluster, *RAY_SERVICE.controllers),
+        cluster.workspace("ray-service") as space,
+    ):
+        found = pressed(space, RAY_SERVICE, within_s=300)
+        with found.load:
+            yield found
+
+
+def preemptions(space: Workspace) -> dict[str, float]:
+    """Preemptions of the replicas in each worker."""
+    pages = {pod.name: space.metrics(pod.name, port=METRICS_PORT) for pod in space.pods(OF_WORKERS)}
+    return {name: sum(map(float, _PREEMPTIONS.findall(page))) for name, page in pages.items()}
+
+
+def applications(space: Workspace) -> dict[str, Any]:
+    """The application as Ray Serve says that it is, by Ray's dashboard."""
+    (head,) = space.pods("ray.io/node-type=head")
+    place = f"/api/v1/namespaces/{space.namespace}/pods/{head.name}:8265/proxy"
+    said = json.loads(space.kubectl("get", "--raw", f"{place}/api/serve/applications/"))
+    chat: dict[str, Any] = said["applications"]["chat"]
+    return chat
+
+
+def engine_settings(space: Workspace) -> dict[str, Any]:
+    """`engine_kwargs` of the application once all its replicas run it; empty before."""
+    chat = applications(space)
+    (config,) = chat["deployed_app_config"]["args"]["llm_configs"]
+    (deployment,) = chat["deployments"].values()
+    states = [replica["state"] for replica in deployment["replicas"]]
+    wanted = config["deployment_config"]["num_replicas"]
+    settled = (chat["status"], states) == ("RUNNING", ["RUNNING"] * wanted)
+    settings: dict[str, Any] = config["engine_kwargs"]
+    return settings if settled else {}
+
+
+def clusters(space: Workspace) -> set[str]:
+    """The RayClusters' identities."""
+    return {one["metadata"]["uid"] for one in space.get("rayclusters")}
+
+
+def both_preempt(space: Workspace) -> None:
+    space.until(
+        "every replica preempts",
+        lambda: min([*preemptions(space).values(), 99.0]) > 40,
+        within_s=150,
+        every_s=2.0,
+    )
+
+
+def written_text(service: Pressed) -> str:
+    """serveConfigV2 as the object has it."""
+    return str(service.home()["spec"]["serveConfigV2"])
+
+
+def nothing_was_written(service: Pressed) -> None:
+    written = service.space.written_by("operator")
+    assert {resource for _, resource, _ in written} <= {"configmaps", "events"}, written
+
+
+def test_the_cause_is_named_by_the_metrics_of_rays_agents(
+    service: Pressed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = service.space
+    both_preempt(space)
+    place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("observer"))]
+    assert main(["diagnose", "rayservice/twin", *place, "--for", "20s"]) == 1
+    printed = capsys.readouterr().out
+    with capsys.disabled():
+        print(f"\n{printed}")
+    assert "kv-preemption-thrash" in printed
+    assert "rayservice/twin" in printed
+
+
+def test_one_replica_would_be_an_outage(
+    service: Pressed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = service.space
+    text = written_text(service)
+    one = text.replace("num_replicas: 2", "num_replicas: 1")
+    patch = json.dumps({"spec": {"serveConfigV2": one}})
+    space.kubectl("patch", "rayservice", "twin", "--type=merge", "-p", patch)
+    space.until("one replica runs", lambda: engine_settings(space), 120, 2.0)
+    assert service.mitigate("--autonomy", "act", *ALL_FIT, *QUICK) == 5
+    printed = capsys.readouterr().out
+    with capsys.disabled():
+        print(f"\n{printed}")
+    assert "Ray Serve stops the one replica before it starts the next" in printed
+    assert written_text(service) == one
+    nothing_was_written(service)
+    patch = json.dumps({"spec": {"serveConfigV2": text}})
+    space.kubectl("patch", "rayservice", "twin", "--type=merge", "-p", patch)
+    space.until("two replicas run", lambda: engine_settings(space), 120, 2.0)
+
+
+def test_the_printed_patch_is_rolled_on_the_same_cluster_and_ends_the_pressure(
+    service: Pressed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = service.space
+    both_preempt(space)
+    text, before = written_text(service), clusters(space)
+    assert service.mitigate("--autonomy", "act", *ALL_FIT, *QUICK) == 5
+    printed = capsys.readouterr().out
+    with capsys.disabled():
+        print(f"\n{printed}")
+    assert "Ray Serve replaces the replicas of a changed serveConfigV2 by itself" in printed
+    assert written_text(service) == text
+    nothing_was_written(service)
+    patch = yaml.safe_load(printed[printed.index("\n# ") :])
+    space.kubectl("patch", "rayservice", "twin", "--type=merge", "-p", json.dumps(patch))
+    began = time.monotonic()
+    wanted = text.replace(
+        "        max_num_seqs: 64\n", "        max_num_seqs: 64\n        max_num_active_seqs: 8\n"
+    )
+    assert written_text(service) == wanted
+    space.until(
+        "every replica runs the change",
+        lambda: engine_settings(space).get("max_num_active_seqs") == 8,
+        240,
+        2.0,
+    )
+    rolled_s = time.monotonic() - began
+    assert clusters(space) == before
+    time.sleep(20)  # the agents drop the series of the replicas that were stopped
+    settled = preemptions(space)
+    time.sleep(20)
+    assert preemptions(space) == settled
+    with capsys.disabled():
+        print(f"rolled {rolled_s:.0f} s after the patch; {service.load.counts.summary()}")
+    place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("observer"))]
+    main(["diagnose", "rayservice/twin", *place, "--for", "20s"])
+    printed = capsys.readouterr().out
+    assert "kv-preemption-thrash" not in printed, printed
