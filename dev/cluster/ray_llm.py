@@ -52,7 +52,8 @@ def build_openai_app(arguments: dict[str, Any]) -> serve.Application:
     for key, value in config.get("engine_kwargs", {}).items():
         words.append(f"--{key.replace('_', '-')}={value}")
     own = shlex.split(config.get("experimental_configs", {}).get("twin", ""))
-    return Engine.options(name=f"LLMServer:{model['model_id']}", **options).bind(
+    engine: Any = Engine  # the decorator makes a Deployment of it
+    return engine.options(name=f"LLMServer:{model['model_id']}", **options).bind(
         [*own, "--", *words]
     )
 

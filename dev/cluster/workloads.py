@@ -242,8 +242,8 @@ def ray_service(manifests: Sequence[Manifest]) -> list[Manifest]:
     start = {"object-store-memory": "78643200"}
     resources = {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "4Gi"}}
     head = {"name": "ray-head", "image": RAY_IMAGE, "resources": resources}
-    worker = copy.deepcopy({**head, "name": "ray-worker", "args": [_HEAD_NAME]})
-    worker["resources"]["limits"]["nvidia.com/gpu"] = "1"
+    gpu = {**resources, "limits": {"memory": "4Gi", "nvidia.com/gpu": "1"}}
+    worker = {**head, "name": "ray-worker", "args": [_HEAD_NAME], "resources": gpu}
     group = {"groupName": "gpu", "replicas": replicas, "minReplicas": replicas}
     group |= {"maxReplicas": replicas, "rayStartParams": start, "template": _one_of(worker)}
     cluster = {
