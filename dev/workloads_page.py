@@ -13,28 +13,29 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 _MODULE = "tests/unit/shells/cli/test_main_every_kind.py"
-_ON_CLUSTER = "tests/cluster/test_mitigate_kinds.py"
-_BY_HAND = "tests/cluster/test_mitigate_by_hand.py"
+_ON_CLUSTER = "tests/cluster/"
 _INTRODUCTION = """\
 # Workloads
 
 Rows are kinds of workloads, columns are verbs. "yes" means that the test below passes for the kind,
 for example `{example}`. A number points to the sentence that says why not, and what to do by hand.
 The last column says whether a remedy of the kind runs against its real controllers on a real
-Kubernetes (`{on_cluster}`; remedies that are carried out there are part of `make test-long`).
-"Patch" means that the printed patch is applied there by hand (`{by_hand}`, part of `make test-long`).
+Kubernetes, and in which file of `{on_cluster}` (remedies that are carried out there are part of
+`make test-long`). "Patch" means that the printed patch is applied there by hand, also in `make test-long`.
 
 """
 
 
 def _on_cluster(shapes: Mapping[str, Any], by_hand: Container[str], kind: str) -> str:
     if kind == "Deployment":
-        return "yes"
+        return "yes: `test_mitigate.py`"
+    if kind == "RayService":
+        return "patch: `test_ray_service.py`"
     if kind in by_hand:
-        return "patch"
+        return "patch: `test_mitigate_by_hand.py`"
     if kind not in shapes:
         return "no"
-    return "`make test-long`" if shapes[kind].long else "yes"
+    return f"{'`make test-long`' if shapes[kind].long else 'yes'}: `test_mitigate_kinds.py`"
 
 
 def workloads_page() -> str:
@@ -64,7 +65,7 @@ def workloads_page() -> str:
     table = [head, ["---"] * len(head), *rows]
     example = f"{_MODULE}::{VERBS['diagnose']}[{KINDS[0]}]"
     lines = [
-        _INTRODUCTION.format(example=example, on_cluster=_ON_CLUSTER, by_hand=_BY_HAND),
+        _INTRODUCTION.format(example=example, on_cluster=_ON_CLUSTER),
         *("| " + " | ".join(row) + " |\n" for row in table),
         "\n## Notes\n\n",
         *(f"{number}. {_sentence(note)}\n" for number, note in enumerate(notes, 1)),
