@@ -68,6 +68,17 @@ def scalar_after(text: str, key: str) -> str | None:
     return None
 
 
+def with_scalar(text: str, key: str, wanted: str) -> str:
+    """The text with another value in the line that `scalar_after` reads; the same text without it."""
+    lines = text.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        at = _read(line)
+        if at is not None and at.key == key and at.value:
+            lines[number] = _changed(line, at, wanted)
+            break
+    return "".join(lines)
+
+
 def with_entries(text: str, key: str, wanted: Mapping[str, str]) -> str:
     """Return the text with the entries of the only block under that key replaced by `wanted`:
     changed values stay on their line, new entries are appended, and others are removed.

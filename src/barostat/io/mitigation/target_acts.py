@@ -172,7 +172,7 @@ async def scale(ground: ActContext, do: Do, act: ScaleHome) -> Done:
                 ground.kind.unit_pods(home, lists, place)[:1] for place in range(act.to, act.former)
             )
             cut, said = await cut_by_owner(ground, chain.from_iterable(units))
-        wanted = ground.kind.with_replicas(act.to)
+        wanted = ground.kind.with_replicas(home, act.to)
         if await ground.merged(do, ground.resource, home, wanted) is not None:
             return Done(note=said, cut=cut)
     raise Denied(Lost("home changes all the time"))

@@ -120,7 +120,7 @@ def own_patch(
     api, name = held or (kind.api, name_of(item))
     namespace = text(item, "metadata", "namespace")
     if change.kind == "replicas":
-        patch: Mapping[str, Any] = kind.with_replicas(replicas + 1)
+        patch: Mapping[str, Any] = kind.with_replicas(item, replicas + 1)
     else:
         new = kind.edited(item, lambda template: changed_template(change, template))
         patch = {} if isinstance(new, NotChanged) else merge_patch(item, new)

@@ -190,8 +190,10 @@ class WorkloadKind:
             return None
         return count(item, "status", "readyReplicas") or 0
 
-    def with_replicas(self, wanted: int) -> Mapping[str, Any]:
-        """Return the merge patch that sets the number of units."""
+    def with_replicas(self, item: Object, wanted: int) -> Mapping[str, Any]:
+        """Return the merge patch that sets the number of units; empty if the object has no field for
+        it.
+        """
         patch: dict[str, Any] = {}
         put(patch, self.replicas_path, wanted)
         return patch

@@ -10,12 +10,13 @@ v1.6.0; Ray Serve's deployment state (max(int(0.2 * n), 1) replicas are stopped 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from barostat.platform.objects import Object, text
 from barostat.platform.workloads._kind import Api, Part, Place, WorkloadKind, put
 from barostat.platform.workloads.ray_cluster import runs_engines
-from barostat.platform.yaml_block import Block, blocks, scalar_after, with_entries
+from barostat.platform.yaml_block import Block, blocks, scalar_after, with_entries, with_scalar
 
 _ARGUMENTS = "engine_kwargs"
 _REPLICAS = ("num_replicas", "min_replicas")
@@ -68,11 +69,16 @@ class RayService(WorkloadKind):
 
     def replicas(self, item: Object) -> int:
         """Replicas of the application; 1 where the text does not say."""
-        for key in _REPLICAS:
-            written = scalar_after(text(item, *_TEXT), key)
-            if written is not None and written.isdecimal():
-                return int(written)
-        return 1
+        return int(_replicas(item)[1])
+
+    def with_replicas(self, item: Object, wanted: int) -> Mapping[str, Any]:
+        """The number in its line of the text; empty where it does not stand in a line of its own."""
+        key, _ = _replicas(item)
+        new = with_scalar(text(item, *_TEXT), key, str(wanted)) if key else text(item, *_TEXT)
+        patch: dict[str, Any] = {}
+        if new != text(item, *_TEXT):
+            put(patch, _TEXT, new)
+        return patch
 
     def ready(self, item: Object) -> int | None:
         """The status does not count replicas."""
@@ -105,6 +111,15 @@ class RayService(WorkloadKind):
             return
         words = template["spec"]["containers"][0]["args"]
         put(new, _TEXT, with_entries(text(new, *_TEXT), _ARGUMENTS, _entries(words)))
+
+
+def _replicas(item: Object) -> tuple[str, str]:
+    """The key that says how many replicas there are, and the number; 1 under no key without one."""
+    for key in _REPLICAS:
+        written = scalar_after(text(item, *_TEXT), key)
+        if written is not None and written.isdecimal():
+            return key, written
+    return "", "1"
 
 
 def _words(block: Block) -> list[str]:

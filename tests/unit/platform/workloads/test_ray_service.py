@@ -70,6 +70,16 @@ def test_one_replica_is_an_outage() -> None:
     assert "outage" in SAMPLE.kind.why_not(item)
 
 
+def test_another_number_of_replicas_is_written_in_its_line() -> None:
+    change = ConfigChange("replicas", "replicas", "2", "3")
+    found = own_patch(SAMPLE.kind, SAMPLE.item, change, replicas=2)
+    assert found is not None
+    wanted = TEXT.replace("min_replicas: 2", "min_replicas: 3")
+    assert found.document["spec"] == {"serveConfigV2": wanted}
+    item = {**SAMPLE.item, "spec": {"serveConfigV2": "applications: []\n"}}
+    assert own_patch(SAMPLE.kind, item, change) is None
+
+
 def test_two_engines_in_one_text_are_not_told_apart() -> None:
     item = copy.deepcopy(SAMPLE.item)
     item["spec"]["serveConfigV2"] = TEXT + TEXT.removeprefix("applications:\n")
