@@ -23,13 +23,15 @@ from barostat.platform.objects import (
     text,
 )
 from barostat.platform.pod_status import unschedulable
-from barostat.platform.pods import looks_like_vllm
+from barostat.platform.pods import looks_like_vllm, starts_engine
 from barostat.platform.workloads import WorkloadKind, kind_named, kinds
 
 _MOST_OWNERS = 6
 """An owner reference that leads back to itself ends the search."""
 _OF_DEPLOYMENT = re.compile(r"(.+)-[a-z0-9]{8,10}-[a-z0-9]{5}")
 _OF_STATEFUL_SET = re.compile(r"([a-z0-9.-]+)-\d{1,3}")
+_MADE = ("ReplicaSet", "RayCluster")
+"""Kinds that stand for themselves only where nothing is known to own them."""
 _ALONE = ("ReplicaSet", "Pod")
 """Kinds that ask for no pods by themselves."""
 
@@ -51,8 +53,8 @@ def workload_of(documents: Mapping[str, Any], pod: Object | None) -> Workload | 
     """The workload that asks for the pod; the only one in the documents where the pod is not known;
     else None.
 
-    A ReplicaSet stands for itself only where nothing is known to own it; a group's pods belong to
-    what makes groups, and not to the StatefulSets below that.
+    A ReplicaSet or a RayCluster stands for itself only where nothing is known to own it; a group's pods
+    belong to what makes groups, and not to the StatefulSets below that.
     """
     if pod is not None and (found := _nearest(documents, pod)):
         return found
@@ -101,6 +103,21 @@ def belongs_to(documents: Mapping[str, Any], pod: Object, kind: WorkloadKind, na
     )
 
 
+def declared_args(documents: Mapping[str, Any], pod: Object | None) -> tuple[str, ...]:
+    """Arguments of the pod's engine that an owner declares outside of the pod's template; empty where
+    the container starts the engine.
+    """
+    if pod is None or starts_engine(pod):
+        return ()
+    for owner in _owners(documents, pod):
+        kind = kind_named(owner.kind)
+        if kind is not None and owner.document is not None:
+            declared = kind.engine_args(owner.document)
+            if declared:
+                return declared
+    return ()
+
+
 def _nearest(documents: Mapping[str, Any], pod: Object) -> Workload | None:
     found = list(_owners(documents, pod))
     of_groups = [one for one in found if _makes_groups(one.kind)]
@@ -109,10 +126,11 @@ def _nearest(documents: Mapping[str, Any], pod: Object) -> Workload | None:
     if not found:
         return None
     first = found[0]
-    if first.kind != "ReplicaSet" or len(found) == 1:
+    if first.kind not in _MADE or len(found) == 1:
         return first
     second = found[1]
-    return Workload(second.kind, second.name, second.namespace, second.document, first.document)
+    made = first.document if first.kind == "ReplicaSet" else None
+    return Workload(second.kind, second.name, second.namespace, second.document, made)
 
 
 def _makes_groups(kind: str) -> bool:

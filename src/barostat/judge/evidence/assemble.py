@@ -23,7 +23,7 @@ from barostat.platform import host, kubernetes
 from barostat.platform.gateway_page import gateway_signals
 from barostat.platform.objects import Object, name_of, text
 from barostat.platform.pods import engine_container, find_pod, image_version, pod_place
-from barostat.platform.workload import workload_reference
+from barostat.platform.workload import declared_args, workload_reference
 
 
 def windows(
@@ -59,7 +59,7 @@ def windows(
     settings: Mapping[str, ConfigValue] = metrics.settings(vllm[-1]) if vllm else {}
     card = replica.gpu or _card_name(replica, _pod_name(pod, replica))
     resolved = vllm_config.resolve(
-        args=replica.args,
+        args=declared_args(recording.kubernetes, pod) or replica.args,
         env=replica.env,
         config_file=replica.config_file,
         version=version,

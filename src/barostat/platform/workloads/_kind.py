@@ -166,6 +166,10 @@ class WorkloadKind:
         """Return the template of the pods that serve requests."""
         return next((part.template for part in self.parts(item)), {})
 
+    def engine_args(self, item: Object) -> tuple[str, ...]:
+        """The engine's arguments where its pods' containers do not have them; else empty."""
+        return ()
+
     def labels(self, item: Object) -> Object:
         """Return the labels of every pod that serves requests."""
         return mapping(self.template(item), "metadata", "labels")

@@ -100,6 +100,11 @@ class RayService(WorkloadKind):
         engine = {"spec": {"containers": [{"name": "engine", "args": _words(found[0])}]}}
         return (Part("", engine, _TEXT, Place(_TEXT), self.replicas(item)),)
 
+    def engine_args(self, item: Object) -> tuple[str, ...]:
+        """Those of the only engine of the text: the containers start Ray."""
+        found = blocks(text(item, *_TEXT), _ARGUMENTS)
+        return tuple(_words(found[0])) if len(found) == 1 else ()
+
     def unit_templates(self, item: Object) -> list[Object]:
         """The first group of workers."""
         return [part.template for part in super().parts(item)[:1]]

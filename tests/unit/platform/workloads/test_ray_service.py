@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 from tests.support.kind_samples import FLAG, NEW, OLD, Sample, container, head
 
 from barostat.core.change import ConfigChange
 from barostat.judge.manifest_edit.source_patch import own_patch
+from barostat.platform.workload import declared_args, workload_of
 
 TEXT = """\
 applications:
@@ -84,6 +86,33 @@ def test_two_engines_in_one_text_are_not_told_apart() -> None:
     item = copy.deepcopy(SAMPLE.item)
     item["spec"]["serveConfigV2"] = TEXT + TEXT.removeprefix("applications:\n")
     assert "2 blocks engine_kwargs" in SAMPLE.kind.why_not(item)
+
+
+def test_the_pod_belongs_to_the_service_that_declares_its_engine() -> None:
+    owned: dict[str, Any] = {}
+    above: list[dict[str, Any]] = []
+    for plural, item in SAMPLE.objects():
+        made = copy.deepcopy(item)
+        made["metadata"]["uid"] = plural
+        if above:
+            made["metadata"]["ownerReferences"] = [
+                {
+                    "kind": above[-1]["kind"],
+                    "name": above[-1]["metadata"]["name"],
+                    "controller": True,
+                }
+            ]
+        above.append(made)
+        owned[plural] = {"items": [made]}
+    engine = above[-1]
+    assert declared_args(owned, engine) == ()
+    engine["spec"]["containers"] = [{"name": "ray-worker", "args": ["ray start --block"]}]
+    found = workload_of(owned, engine)
+    assert found is not None
+    assert (found.kind, found.name) == ("RayService", "chat")
+    assert "--max-num-seqs=64" in declared_args(owned, engine)
+    del owned["rayservices"], engine["metadata"]["ownerReferences"]
+    assert declared_args(owned, engine) == ()
 
 
 def test_a_head_without_cards_runs_no_engine() -> None:
