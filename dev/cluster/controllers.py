@@ -81,6 +81,7 @@ webhook: {{port: {hooks}, certDir: "{certificates}"}}
 leaderElection: {{leaderElect: false}}
 internalCertManagement: {{enable: false}}
 """
+_RAY_KINDS = ("rayclusters", "rayservices", "rayjobs")
 _KSERVE = ("github.com/kserve/kserve", "v0.20.0")
 CONTROLLERS: dict[str, Controller] = {
     "lws": Controller(
@@ -95,7 +96,8 @@ CONTROLLERS: dict[str, Controller] = {
         "github.com/ray-project/kuberay/ray-operator",
         "v1.6.0",
         "",
-        ("config/crd/bases/ray.io_rayclusters.yaml", "config/crd/bases/ray.io_rayservices.yaml"),
+        # Of every kind that it watches: without one the operator ends after two minutes.
+        tuple(f"config/crd/bases/ray.io_{kind}.yaml" for kind in _RAY_KINDS),
         (
             "--metrics-addr=0",
             "--health-probe-bind-address=127.0.0.1:{probes}",

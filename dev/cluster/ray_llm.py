@@ -78,7 +78,9 @@ class Engine:
         threading.Thread(target=_Exporter(self._base, replica).run, daemon=True).start()
 
     async def __call__(self, request: Request) -> Response:
-        """The twin's answer."""
+        """The twin's answer; as in ray.serve.llm, its metrics are with Ray's agent alone."""
+        if not request.url.path.startswith(("/v1/", "/health")):
+            return Response(status_code=404)
         if self._client is None:
             unbounded = aiohttp.ClientTimeout(total=None)
             self._client = aiohttp.ClientSession(

@@ -117,8 +117,14 @@ def _document(identity: dict[str, Any], patch: Any) -> dict[str, Any]:
 
 
 def _yaml(document: Any) -> str:
+    """The document; a text of several lines (serveConfigV2) stands there line by line."""
     import yaml
 
-    return str(
-        yaml.safe_dump(json.loads(json.dumps(document)), sort_keys=False, width=140)
-    ).rstrip()
+    class Dumper(yaml.SafeDumper):
+        def represent_text(self, text: str) -> yaml.ScalarNode:
+            style = "|" if "\n" in text else None
+            return self.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+    Dumper.add_representer(str, Dumper.represent_text)
+    plain = json.loads(json.dumps(document))
+    return str(yaml.dump(plain, Dumper=Dumper, sort_keys=False, width=140)).rstrip()
