@@ -141,9 +141,9 @@ class SimulatedRun:
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `simulate -o json` prints."""
-        from barostat.shells.reports.simulation.data import simulation_json
+        from barostat.shells.cli.simulate.shown_run import run_json
 
-        return simulation_json(self.run.settings, self.run.outcome, self.run.summary, self.run.ends)
+        return run_json(self.run)
 
     def __repr__(self) -> str:
         found = self.summary
@@ -160,12 +160,9 @@ class SimulatedRun:
         return _framed(as_html(self._document()))
 
     def _document(self) -> Document:
-        from barostat.shells.reports.simulation.document import run_document
+        from barostat.shells.cli.simulate.shown_run import document_of
 
-        run = self.run
-        return run_document(
-            run.title, run.settings, run.outcome, run.summary, run.slo, ends=run.ends
-        )
+        return document_of(self.run)
 
 
 def diagnose(source: str | Path, **options: Any) -> Diagnosed:

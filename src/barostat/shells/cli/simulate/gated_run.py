@@ -13,9 +13,9 @@ from barostat.core.verdict import Present, Unknown
 from barostat.io.input_files.limits_file import load as load_limits
 from barostat.judge.experiments.admission import run_gated
 from barostat.judge.experiments.gated import Fleet, Traffic, one_kind_of_attention
+from barostat.shells.cli.simulate.shown_run import show
 from barostat.shells.cli.simulate.simulated_run import load
 from barostat.shells.reports.json_text import json_text
-from barostat.shells.reports.sheet.forms import as_text
 from barostat.shells.reports.simulation.gated import gated_document, gated_json
 from barostat.twin.summary import Slo
 
@@ -31,9 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if not 1 <= arguments.replicas <= MOST_REPLICAS:
         raise InputError(f"1 to {MOST_REPLICAS} was expected", f"--replicas {arguments.replicas}")
-    for name, value in (("--html", arguments.html), ("--steps-out", arguments.steps_out)):
-        if value is not None:
-            raise InputError("is of one engine: it goes without --gateway", name)
+    if arguments.steps_out is not None:
+        raise InputError("is of one engine: it goes without --gateway", "--steps-out")
     limits = load_limits(arguments.gateway)
     loaded = load(arguments)
     one_kind_of_attention(loaded.engine.settings, "--gateway")
@@ -48,8 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if arguments.output == "json":
         print(json_text(gated_json(found, arguments.replicas, slo)))
-    else:
-        sys.stdout.write(as_text(gated_document(found, arguments.replicas, slo)))
+    if arguments.output != "json" or arguments.html is not None:
+        show(gated_document(found, arguments.replicas, slo), arguments.output, arguments.html)
     return (
         FINDINGS
         if isinstance(found.harm, Present)

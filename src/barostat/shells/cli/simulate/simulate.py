@@ -14,8 +14,7 @@ from barostat.shells.cli.simulate.pair_arguments import add_pair_arguments
 from barostat.shells.reports.json_text import json_text
 
 if TYPE_CHECKING:
-    from barostat.shells.cli.simulate.simulated_run import Simulated
-    from barostat.shells.reports.sheet.blocks import Document
+    pass
 
 EPILOG = """\
 examples (with the files of `barostat example all`):
@@ -212,70 +211,16 @@ def add_engine_arguments(
     add_engine_settings(parser)
 
 
-def _json(found: Simulated) -> dict[str, Any]:
-    from barostat.shells.reports.simulation.closing import closing
-    from barostat.shells.reports.simulation.data import simulation_json
-    from barostat.twin.keeping_up import keeping_up
-    from barostat.twin.settings import would_not_start
-
-    plain = simulation_json(found.settings, found.outcome, found.summary, found.ends)
-    plain |= {
-        "wouldStart": not would_not_start(found.settings),
-        "keepsUp": keeping_up(found.outcome).answer,
-        "verdict": closing(found.settings, found.outcome, found.summary, found.slo),
-        "notes": list(found.notes),
-    }
-    if found.ranks is not None:
-        from barostat.shells.reports.simulation.ranks import ranks_json
-
-        plain |= ranks_json(found.ranks)
-    if found.pair is not None:
-        from barostat.shells.reports.simulation.pair import pair_json
-
-        plain |= pair_json(found.pair)
-    return plain
-
-
-def _document(found: Simulated) -> Document:
-    """The run as a document, each of several engines in a part of its own."""
-    from barostat.shells.reports.simulation.data import engine_line
-    from barostat.shells.reports.simulation.document import run_document
-    from barostat.shells.reports.simulation.pair import pair_section
-    from barostat.shells.reports.simulation.ranks import ranks_section
-
-    engine, parts = engine_line(found.settings, found.version), []
-    if found.ranks is not None:
-        engine += f"; {len(found.ranks.summaries)} data-parallel ranks like this"
-        parts.append(ranks_section(found.ranks))
-    if found.pair is not None:
-        engine += "; a prefill engine like this, and a decode engine: "
-        engine += engine_line(found.pair.decode_settings, found.version)
-        parts.append(pair_section(found.pair))
-    return run_document(
-        found.title,
-        found.settings,
-        found.outcome,
-        found.summary,
-        found.slo,
-        engine=engine,
-        ends=found.ends,
-        usable_blocks=found.usable_blocks,
-        parts=parts,
-        notes=found.notes,
-    )
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Simulate and print."""
     from barostat.core.errors import InputError
     from barostat.judge.experiments.service_level import carries
+    from barostat.shells.cli.simulate.shown_run import document_of, run_json, show
     from barostat.shells.cli.simulate.simulated_run import simulated
     from barostat.twin.settings import would_not_start
 
     _refuse_together(arguments)
     if arguments.gateway is not None:
-        if arguments.output == "html":
-            raise InputError("is of one engine: it goes without --gateway", "-o html")
         from barostat.shells.cli.simulate import gated_run
 
         if arguments.until_it_breaks:
@@ -290,18 +235,9 @@ def run(arguments: argparse.Namespace) -> int:
         )
     found = simulated(arguments)
     if arguments.output == "json":
-        print(json_text(_json(found)))
+        print(json_text(run_json(found)))
     if arguments.output != "json" or arguments.html is not None:  # what draws costs a start
-        from barostat.shells.reports.sheet import forms
-
-        document = _document(found)
-        if arguments.output != "json":
-            sys.stdout.write(forms.shown(document, arguments.output))
-    if arguments.html is not None:
-        try:
-            arguments.html.write_text(forms.as_html(document), encoding="utf-8")
-        except OSError as error:
-            raise InputError(error.strerror or str(error), str(arguments.html)) from None
+        show(document_of(found), arguments.output, arguments.html)
     return (
         0
         if carries(found.outcome, found.summary, found.slo) and not would_not_start(found.settings)

@@ -142,9 +142,8 @@ def ranks_of(arguments: argparse.Namespace) -> int:
 
 
 def _refuse_of_one(arguments: argparse.Namespace, option: str) -> None:
-    for name, given in (("--steps-out", arguments.steps_out), ("--html", arguments.html)):
-        if given is not None or (name == "--html" and arguments.output == "html"):
-            raise InputError(f"is of one engine: it goes without {option}", name)
+    if arguments.steps_out is not None:
+        raise InputError(f"is of one engine: it goes without {option}", "--steps-out")
 
 
 def _slo_of(loaded: Loaded) -> Slo:

@@ -61,7 +61,7 @@ def test_more_replicas_carry_more(limits: str, capsys: pytest.CaptureFixture[str
     [
         (("--replicas", "2"), "give --gateway LIMITS"),
         (("--replicas", "0", "--gateway"), "1 to 256 was expected"),
-        (("--html", "x.html", "--gateway"), "is of one engine"),
+        (("--steps-out", "x.jsonl", "--gateway"), "is of one engine"),
         (("--sliding-window", "128", "--gateway"), "this model has several"),
     ],
 )

@@ -55,7 +55,6 @@ def test_the_model_says_how_large_a_token_is(capsys: pytest.CaptureFixture[str])
         ((*LINK, "--until-it-breaks"), "goes without --until-it-breaks"),
         ((*LINK, "--data-parallel-size", "2"), "goes without --kv-link"),
         ((*LINK, "--steps-out", "steps.jsonl"), "is of one engine"),
-        ((*LINK, "-o", "html"), "is of one engine"),
         (("--kv-link", "bandwidth=1e9"), "say token-bytes=N"),
         (("--kv-link", "token-bytes=5"), "bandwidth=BYTES per second is needed"),
         (("--kv-link", "width=5"), "are known, each once"),

@@ -50,6 +50,15 @@ def test_the_ranks_are_told_apart_in_data(
     assert document["ranksStepTogether"] is False
 
 
+def test_the_ranks_have_a_page_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    main(["simulate", "--trace", _trace(tmp_path), *ENGINE, *TWO, "--html", str(page)])
+    assert "Data-parallel ranks:" in capsys.readouterr().out
+    assert "Rank 1 THRASHES" in page.read_text()
+
+
 def test_a_mixture_of_experts_steps_together(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--workload", "poisson:rate=2,minutes=1,input=100,output=20", "--gpu", "H100")
     main(["simulate", *words, "--model-config", "Qwen/Qwen3-30B-A3B", *TWO, "-o", "json"])
@@ -63,7 +72,6 @@ def test_a_mixture_of_experts_steps_together(capsys: pytest.CaptureFixture[str])
     [
         (("--until-it-breaks",), "goes without --until-it-breaks"),
         (("--steps-out", "steps.jsonl"), "is of one engine"),
-        (("-o", "html"), "is of one engine"),
     ],
 )
 def test_what_is_of_one_engine_is_refused(
