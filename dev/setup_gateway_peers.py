@@ -9,8 +9,6 @@ Envoy and Redis are set up as well (dev/setup_envoy.py, dev/setup_redis.py).
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dev import setup_envoy, setup_redis
 from dev.debian import once, unpack
+from dev.pypi import environment
 from dev.setup_vllm import cache_dir
 
 TARGET = cache_dir() / "gateway-peers"
@@ -39,21 +38,8 @@ def is_installed() -> bool:
 
 def _build() -> None:
     unpack(TARGET, PACKAGES)
-    uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or "uv"
     for name, wanted in ENVIRONMENTS.items():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(TARGET / name)], check=True)
-        subprocess.run(
-            [
-                uv,
-                "pip",
-                "install",
-                "--quiet",
-                "--python",
-                str(TARGET / name / "bin" / "python"),
-                *wanted,
-            ],
-            check=True,
-        )
+        environment(TARGET / name, *wanted)
 
 
 def main() -> int:

@@ -7,8 +7,6 @@ tokenizer: it finds the engine's, which spares gigabytes of another one.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dev.debian import once
 from dev.engine import ENVIRONMENT
+from dev.pypi import environment
 from dev.setup_vllm import cache_dir
 
 TARGET = cache_dir() / "load-peers"
@@ -29,15 +28,10 @@ def program() -> Path | None:
 
 
 def _build() -> None:
-    uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or "uv"
-    subprocess.run([sys.executable, "-m", "venv", "--clear", str(TARGET / "guidellm")], check=True)
-    python = str(TARGET / "guidellm" / "bin" / "python")
+    TARGET.mkdir(parents=True, exist_ok=True)
     without = TARGET / "without.txt"
     without.write_text("torch; python_version < '3'\n")
-    subprocess.run(
-        [uv, "pip", "install", "--quiet", "--override", str(without), "--python", python, *WANTED],
-        check=True,
-    )
+    environment(TARGET / "guidellm", *WANTED, override=without)
     (packages,) = (TARGET / "guidellm" / "lib").glob("python*/site-packages")
     (engines,) = (ENVIRONMENT.resolve() / "lib").glob("python*/site-packages")
     (packages / "zz_engine.pth").write_text(f"{engines}\n")

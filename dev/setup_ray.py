@@ -6,14 +6,13 @@ Prints the path of the environment as its last line.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dev.debian import once
+from dev.pypi import environment
 from dev.setup_vllm import cache_dir
 
 VERSION = "2.60.0"
@@ -26,11 +25,7 @@ def is_installed() -> bool:
 
 
 def _build() -> None:
-    python = str(TARGET / "bin" / "python")
-    uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or "uv"
-    subprocess.run([sys.executable, "-m", "venv", "--clear", str(TARGET)], check=True)
-    install = [uv, "pip", "install", "--quiet", "--python", python, f"ray[serve]=={VERSION}"]
-    subprocess.run(install, check=True)
+    environment(TARGET, f"ray[serve]=={VERSION}")
 
 
 def main() -> int:
