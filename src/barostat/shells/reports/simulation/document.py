@@ -279,6 +279,7 @@ def compared_document(
             f"no candidate brings more {'good ' if promised else ''}requests beyond chance",
             "",
         )
+    listed = [] if len(said) == 1 and said[0][1] in card.sentence else said
     limits = {"ttft_p99_s": slo.ttft_s, "itl_p99_s": slo.itl_s}
     drawn = []
     for field, name, words in (
@@ -294,7 +295,7 @@ def compared_document(
     blocks = (
         Heading("what-if", title, f"today: {engine}" if engine else ""),
         card,
-        Listing("What changes", [named(one.name, text) for one, text in said]),
+        Listing("What changes", [named(one.name, text) for one, text in listed]),
         Only(("html",), [Paragraph("Dot: expected value; bar: range.", "soft")]),
         Candidates(drawn),
         Section("Side by side", [Table(rows_of(shown, slo, measured, within))]),
