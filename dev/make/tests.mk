@@ -1,6 +1,6 @@
 # What `check` and `test` run, and in which order.
 
-.PHONY: lint-types lint-style lint-arrows others fuzz-short beside-real on-cluster parity alone sweep on-compiled
+.PHONY: lint-types lint-style lint-arrows others fuzz-short beside-real beside-twins on-cluster parity alone sweep on-compiled
 
 # Below io: covered by their own tests and the whole reports; not by the tests of shells and io, which walk through them without saying what should come of it.
 PURE := core catalog kv engines gpus platform symptoms levers remedy twin judge admit lint alerts
@@ -50,7 +50,7 @@ test: $(STAMP) ## every test; with CI=true the real vLLM, Prometheus, Envoy, Red
 	$(if $(filter true,$(CI)),$(MAKE) -j 4 -O vllm envoy ray helm debian cluster-binaries)
 	$(MAKE) $(if $(filter true,$(CI)),lint coverage on-compiled,check EXAMPLES=50)
 	@rm -f $(TOLD)
-	TOLD_IN=$(TOLD) $(MAKE) $(if $(filter true,$(CI)),-j 3 -O) beside-real on-cluster parity sweep $(if $(filter true,$(CI)),others) || (cat $(TOLD); exit 2)
+	TOLD_IN=$(TOLD) $(MAKE) $(if $(filter true,$(CI)),-j 3 -O) beside-twins on-cluster beside-real parity sweep $(if $(filter true,$(CI)),others) || (cat $(TOLD); exit 2)
 	$(MAKE) alone
 
 # Sockets, processes and real components on a machine that others use too: what fails is tried up to twice more, and told as RERUN with what
@@ -73,8 +73,14 @@ on-compiled: .compiled/.installed
 	.compiled/bin/barostat version | grep "gateway: compiled"
 	.compiled/bin/python -m pytest -n 2 $(AGAIN) -m "not long and not alone" tests/unit/admit tests/unit/gateway tests/unit/judge/experiments tests/integration/test_gateway.py tests/integration/test_gateway_hostile.py
 
-beside-real: $(STAMP) # most of these is waiting for one engine's one busy thread: CI runs two side by side
-	$(BIN)/pytest $(BESIDE) -m "not long and not alone" tests/integration
+# Most of these is waiting for one engine's one busy thread: CI runs them side by side. The real engine is one at a time.
+ON_REAL := $(shell grep -lE "engine_factory|pooling_engine|no_engine" tests/integration/test_*.py)
+
+beside-real: $(STAMP)
+	$(BIN)/pytest $(BESIDE) -m "not long and not alone" $(ON_REAL)
+
+beside-twins: $(STAMP)
+	$(BIN)/pytest $(BESIDE) -m "not long and not alone" $(filter-out $(ON_REAL),$(wildcard tests/integration/test_*.py))
 
 on-cluster: $(STAMP)
 	$(BIN)/pytest $(BESIDE) -m "not long and not alone" tests/cluster
