@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -167,21 +166,6 @@ def compared(
     return rows, worst, sum(inside) / len(inside)
 
 
-def apart(engine: Engine) -> None:
-    """The engine's busy process has the last core to itself; its server and the load share the rest.
-    Without that they take time from each other, the more the higher the load, and no step time that
-    was seen at a low load holds.
-    """
-    *rest, last = sorted(os.sched_getaffinity(0))
-    if not rest:
-        return
-    busy = engine.pid_of("EngineCore")
-    os.sched_setaffinity(0, rest)
-    for pid, cores in ((engine.pid, rest), (busy, [last])):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            os.sched_setaffinity(int(thread.name), cores)
-
-
 def main() -> int:
     """Run the sweep, calibrate on its lowest levels, compare."""
     parser = argparse.ArgumentParser(description="Self-calibration against a real vLLM.")
@@ -195,7 +179,6 @@ def main() -> int:
     scrapes: dict[int, list[Scrape]] = {}
     with Engine(*FLAGS, shape=chosen.shape) as engine:
         engine.wait_ready()
-        apart(engine)
         warm_up(engine)
         settings = settings_of(engine, MAX_NUM_SEQS, MAX_NUM_BATCHED_TOKENS, MAX_MODEL_LEN)
         for clients in LEVELS:
