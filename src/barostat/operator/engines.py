@@ -179,13 +179,16 @@ class Engine:
             return changed
         return worse(self.route.before, self.route.glance, self.usual) or changed
 
+    @property
+    def newest_at(self) -> float:
+        """The instant of its newest page, unix seconds; minus infinity if it has none."""
+        return self.scraper.scrapes[-1].at if self.scraper.scrapes else float("-inf")
+
     def remember(self, pages: Sequence[Scrape]) -> None:
-        """Keep the pages that are newer than its own."""
-        newest = self.scraper.scrapes[-1].at if self.scraper.scrapes else float("-inf")
+        """Keep pages that are newer than its own."""
         for page in pages:
-            if page.at > newest:
-                self.route.seen(page.text.encode())
-                self.scraper.scrapes.append(page)
+            self.route.seen(page.text.encode())
+            self.scraper.scrapes.append(page)
 
     def remember_pool(self) -> None:
         """Keep the pool's usage and the running requests of the newest page, for trends over
@@ -408,7 +411,8 @@ class Engines:
             for one in running
             if one.scraper.version_known or one.scraper.probe is not None
         }
-        found = await self.prometheus.newest(named, self.clock.now(), within_s)
+        known = {pod: one.newest_at for pod, one in named.items()}
+        found = await self.prometheus.newest(known, self.clock.now(), within_s)
         for pod, scrapes in found.items():
             named[pod].remember(scrapes)
         return found.keys()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from barostat.catalog.metric_names import RUNNING
@@ -52,10 +52,11 @@ class PrometheusPages:
     _until: float | None = field(default=None)
 
     async def newest(
-        self, pods: Collection[PodName], now: float, within_s: float
+        self, pods: Mapping[PodName, float], now: float, within_s: float
     ) -> dict[PodName, list[Scrape]]:
-        """Return the pages scraped since the last call, ascending in time, of each pod whose newest
-        page is fresh; nothing if the server does not answer in time. `now`: unix seconds.
+        """Return the new pages, ascending in time and perhaps none, of each pod whose newest page is
+        fresh; nothing if the server does not answer in time. `pods`: with the instant of the newest
+        page that is known. `now`: unix seconds.
         """
         if not pods:
             return {}
@@ -81,13 +82,11 @@ class PrometheusPages:
             self.tell(f"Prometheus at {self.server.access.base} answers again")
         self.trouble, self._until = "", now
         source = self.server.access.base
-        found = {
+        return {
             pod: scrapes
             for series in answers
-            for pod, scrapes in by_pod(series, source).items()
-            if now - scrapes[-1].at <= FRESH_S
+            for pod, scrapes in new_pages(series, pods, now - FRESH_S, source).items()
         }
-        return {pod: scrapes for pod, scrapes in found.items() if pod in pods}
 
     def _failed(self, why: str) -> dict[PodName, list[Scrape]]:
         if why != self.trouble:
@@ -100,25 +99,35 @@ class PrometheusPages:
         await self.server.close()
 
 
-def by_pod(series: Sequence[Series], source: str) -> dict[PodName, list[Scrape]]:
-    """Return the pages of each pod that has one engine's target, ascending in time; a pod with
-    several is left out.
+def new_pages(
+    series: Sequence[Series], known: Mapping[PodName, float], fresh_since: float, source: str
+) -> dict[PodName, list[Scrape]]:
+    """Return the pages later than what is known, ascending in time, of each known pod that has one
+    engine's target, scraped since then; a pod with several is left out.
     """
     running = [one for one in series if one.name in RUNNING]
     replicas, _ = remembered_replicas(running)
     of_pod: dict[PodName, list[RememberedReplica]] = {}
     for replica in replicas:
         of_pod.setdefault((replica.namespace, replica.pod), []).append(replica)
-    own: dict[PodName, list[Series]] = {pod: [] for pod, found in of_pod.items() if len(found) == 1}
+    own: dict[PodName, list[Series]] = {
+        pod: []
+        for pod, found in of_pod.items()
+        if pod in known and len(found) == 1 and found[0].at[-1] >= fresh_since
+    }
     for one in series:
         pod = first_of(one.labels, NAMESPACE_LABELS), first_of(one.labels, POD_LABELS)
         if pod in own and of_pod[pod][0].owns(one):
             own[pod].append(one)
-    found = {
-        pod: pages(kept, set(of_pod[pod][0].labels) - OWN_LABELS, f"{source} {pod[0]}/{pod[1]}")[0]
+    return {
+        pod: pages(
+            kept,
+            set(of_pod[pod][0].labels) - OWN_LABELS,
+            f"{source} {pod[0]}/{pod[1]}",
+            known[pod],
+        )[0]
         for pod, kept in own.items()
     }
-    return {pod: scrapes for pod, scrapes in found.items() if scrapes}
 
 
 def _query(pods: Sequence[PodName], for_s: float) -> str:

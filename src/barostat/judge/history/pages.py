@@ -23,12 +23,15 @@ edge cut it, or the store lost a part.
 
 
 def pages(
-    series: Sequence[Series], target_labels: Iterable[str], source: str
+    series: Sequence[Series],
+    target_labels: Iterable[str],
+    source: str,
+    after: float = -math.inf,
 ) -> tuple[list[Scrape], list[str]]:
     """Return the scrapes, ascending in time, and their problems, a sentence each.
 
     `target_labels`: labels added by the scrape, which are removed. `source`: where the user can
-    look it up.
+    look it up. `after`: earlier pages are not written.
     """
     own = set(target_labels)
     by_instant: dict[float, list[tuple[str, tuple[tuple[str, str], ...], float]]] = {}
@@ -58,7 +61,11 @@ def pages(
             f"{source}: {len(by_instant) - len(whole)} of {len(by_instant)} scrapes are "
             "there in part only and are left out"
         )
-    return [Scrape(round(at, 3), _page(found), source) for at, found in whole.items()], problems
+    return [
+        Scrape(round(at, 3), _page(found), source)
+        for at, found in whole.items()
+        if round(at, 3) > after
+    ], problems
 
 
 def _is_engines(label: str, labels: Mapping[str, str], own: set[str]) -> bool:
