@@ -19,6 +19,20 @@ from barostat.platform.workloads import WorkloadKind, kind_named
 
 QUICK = ("--for", "20s", "--sustained", "30s")
 FAST = tuple("3" if word == "12" else word for word in PRESSED)
+TIPPING = (
+    "--kv-blocks",
+    "128",
+    "--latency",
+    "base=0.002,decode=0.0035,prefill=0.007",
+    "--start-time",
+    "3",
+)
+"""A prompt is dear, so that preempted requests cost more than their own place. A replica completes
+1.29 requests/s of `TIPPING_RATE_PER_S`' lengths without preemptions, and 0.71/s in a thrash.
+"""
+TIPPING_RATE_PER_S = 1.6
+"""On two replicas: carried until a burst comes, and never again without a remedy."""
+BURST = Load(prompt_tokens=(20, 45), output_tokens=(100, 190), clients=48, waves=1)
 
 
 @dataclass(frozen=True, slots=True)

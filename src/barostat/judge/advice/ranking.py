@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from barostat.core.diagnosis import Expected, SloOutlook
-from barostat.judge.advice.step_score import MOST_REFUSED_RATIO
-from barostat.symptoms.preemption_heavy import HEAVY_PER_FINISHED
+from barostat.judge.advice.step_score import ENDED_RATIO, MOST_REFUSED_RATIO
 
 PROMPT_S = 1.0
 """Without an SLO: a first token within a second is prompt."""
@@ -58,14 +57,15 @@ def in_order(entries: Sequence[Ranked[T]], prompt_s: float | None = None) -> lis
 
 
 def best_value(entries: Sequence[Ranked[T]], today: Expected, prompt_s: float | None = None) -> T:
-    """The first of the values of one lever. A step that leaves enough preemptions to be diagnosed
-    again ranks behind those that help without them and without clearly longer waits than today.
+    """The first of the values of one lever. A value that leaves more preemptions than count as
+    none, which may be diagnosed again, ranks behind those that help without them and without
+    clearly longer waits than today.
     """
     longest_s = EQUAL_RATIO * wait_s(today)
     calm = [
         entry
         for entry in entries
-        if entry.preempted_ratio < HEAVY_PER_FINISHED
+        if entry.preempted_ratio <= ENDED_RATIO
         and entry.value > 0
         and wait_s(entry.expected) <= longest_s
     ]

@@ -77,6 +77,16 @@ def test_a_value_that_leaves_the_harm_ranks_behind_one_that_ends_it_and_is_a_ben
     assert best_value([partial], today) == "16"
 
 
+def test_a_value_that_leaves_a_few_in_a_hundred_ranks_behind_one_that_leaves_none() -> None:
+    """At two requests a second, 7 in 100 are diagnosed again."""
+    few = replace(entry("16", 33.0, 0.7), preempted_ratio=0.07)
+    none = replace(entry("14", 36.0, 0.6), preempted_ratio=0.0)
+    rare = replace(few, item="15", preempted_ratio=0.02)
+    today = entry("today", 41.4).expected
+    assert best_value([few, none], today) == "14"
+    assert best_value([rare, none], today) == "15"
+
+
 @given(
     st.lists(st.tuples(st.floats(0.0, 1e4), st.floats(-2.0, 2.0)), max_size=12),
     st.none() | st.floats(0.1, 10.0),
