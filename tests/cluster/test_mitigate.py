@@ -7,6 +7,7 @@ Service as kube-proxy routes it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import re
@@ -19,6 +20,7 @@ import httpx
 import pytest
 from dev.cluster import workloads
 from dev.cluster.client import Workspace
+from dev.cluster.kubectl import KubectlError
 from dev.load import Background, Load
 
 from barostat.shells.cli.main import main
@@ -70,9 +72,16 @@ class Pooled:
     been refused: the pod went between two.
     """
 
-    def __init__(self, url: str, clients: int) -> None:
+    def __init__(
+        self,
+        url: str,
+        clients: int,
+        prompt_tokens: tuple[int, int] = (32, 32),
+        output_tokens: tuple[int, int] = (100, 190),
+    ) -> None:
         self.answered = self.refused = self.parted = 0
         self._url, self._stop = url, threading.Event()
+        self._prompt_tokens, self._output_tokens = prompt_tokens, output_tokens
         self._threads = [threading.Thread(target=self._ask, daemon=True) for _ in range(clients)]
 
     def _ask(self) -> None:
@@ -82,8 +91,8 @@ class Pooled:
             while not self._stop.is_set():
                 asked = {
                     "model": "tiny",
-                    "prompt": dice.choices(range(5, 999), k=32),
-                    "max_tokens": dice.randint(100, 190),
+                    "prompt": dice.choices(range(5, 999), k=dice.randint(*self._prompt_tokens)),
+                    "max_tokens": dice.randint(*self._output_tokens),
                     "ignore_eos": True,
                 }
                 try:
@@ -110,6 +119,37 @@ class Pooled:
         self._stop.set()
         for thread in self._threads:
             thread.join(60)
+
+
+class Preempting:
+    """Watches preemptions while it is entered. `last_at`: when the last one was seen, by
+    time.monotonic().
+    """
+
+    EVERY_S = 3.0
+
+    def __init__(self, space: Workspace, selector: str) -> None:
+        self.began = self.last_at = time.monotonic()
+        self._space, self._selector, self._stop = space, selector, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def _watch(self) -> None:
+        known: dict[str, float] = {}
+        while not self._stop.wait(self.EVERY_S):
+            with contextlib.suppress(KubectlError, AssertionError):  # a pod that comes or goes
+                now = preempted(self._space, self._selector)
+                if any(count > known.get(name, 0.0) for name, count in now.items()):
+                    self.last_at = time.monotonic()
+                known |= now
+
+    def __enter__(self) -> Self:
+        self.began = self.last_at = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(60)
 
 
 def mitigate(

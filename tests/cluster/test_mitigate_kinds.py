@@ -12,6 +12,7 @@ import pytest
 from dev.cluster import controllers
 from dev.cluster.client import Cluster, Workspace
 from tests.cluster.kinds import QUICK, SHAPES, Shape, gpus, pressed
+from tests.cluster.spent import told
 from tests.cluster.test_kills import first_word, killed
 from tests.cluster.test_mitigate import LEVER, incidents
 
@@ -110,11 +111,15 @@ def test_a_remedy_that_is_killed_is_resumed_or_taken_back(
 
 
 @pytest.mark.long
-def test_two_units_are_changed_one_after_the_other(space: Workspace, shape: Shape) -> None:
+def test_two_units_are_changed_one_after_the_other(
+    space: Workspace, shape: Shape, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = pressed(space, shape, replicas=2, gpus=0)
     with found.load as load:
         found.until_preempting()
         assert found.mitigate("--autonomy", "act", *QUICK) == 0
+        with capsys.disabled():
+            print("\n" + "\n".join(told(one) for one in incidents(space)))
         assert found.equals_its_source(FLAG)
         assert sum(load.counts.failed.values()) <= counted(incidents(space))
         assert found.mitigate("--yes", "--for", "20s", "--sustained", "20s", verb="rollback") == 0

@@ -33,6 +33,7 @@ from tests.cluster.release import (
     pressure_incidents,
     written,
 )
+from tests.cluster.spent import told
 from tests.cluster.test_mitigate import incidents, preempted
 from tests.cluster.test_mitigate_kinds import counted
 
@@ -122,6 +123,8 @@ def test_nobody_at_the_keyboard_and_the_workload_is_healed(
             failed = sum(load.counts.failed.values()) + sum(burst.counts.failed.values())
             failed_beside = dict(busy.counts.failed)
         records = incidents(space)
+    with capsys.disabled():
+        print("\n".join(told(one) for one in records))
     assert took_s <= 30.0, said
     status = incident["status"]
     assert status["phase"] == "Healed", status
