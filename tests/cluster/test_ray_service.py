@@ -113,6 +113,18 @@ def test_the_cause_is_named_by_the_metrics_of_rays_agents(
     assert "rayservice/twin" in printed
 
 
+def test_a_changed_ray_cluster_would_want_as_many_gpus_again(
+    service: Pressed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = service.space
+    place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("observer"))]
+    assert main(["check", "--live", "rayservice/twin", "--profile", "strict", *place]) == 1
+    printed = capsys.readouterr().out
+    with capsys.disabled():
+        print(f"\n{printed}")
+    assert "a second RayCluster with 2 cards beside the first" in " ".join(printed.split())
+
+
 def test_one_replica_would_be_an_outage(
     service: Pressed, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -117,6 +117,17 @@ class VolumeClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class RayUpgrade:
+    """The second RayCluster that a change of a RayService's `rayClusterConfig` starts. `cards`: of
+    all its pods.
+    """
+
+    name: str
+    place: Place
+    cards: float
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
     """The container around an engine. `shm_bytes` None: not bounded by the pod.
 
@@ -423,6 +434,7 @@ class Scene:
     scrapes: tuple[Scrape, ...] = ()
     contested: Mapping[Place, tuple[Limits, ...]] = field(default_factory=dict)
     claims: tuple[VolumeClaim, ...] = ()
+    ray_upgrades: tuple[RayUpgrade, ...] = ()
 
     @property
     def is_about_vllm(self) -> bool:

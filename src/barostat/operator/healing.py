@@ -156,6 +156,7 @@ class Healing:
             gateway=self.gateway,
             kind=kind,
             stop=stop,
+            one_look=True,  # the second one, after that which opened the incident
         )
 
     async def _proposed(self, key: Key, campaign: Campaign) -> RemedyEnded:

@@ -41,8 +41,8 @@ def host_of(document: Document, found: PodSpec, container: Node) -> Host:
     limits, requests = container.get("resources", "limits"), container.get("resources", "requests")
     memory, cpu = limits and limits.get("memory"), limits and limits.get("cpu")
     disk = limits and limits.get("ephemeral-storage")
-    cards = _cards(limits)
-    asked = _cards(requests)
+    cards = cards_of(limits)
+    asked = cards_of(requests)
     shm, shm_place = _shm(document, found, container)
     place = (
         asked[0] if cards is None and asked is not None else cards[0] if cards is not None else None
@@ -144,7 +144,7 @@ def _uses_rdma(found: PodSpec, container: Node) -> bool:
     return any(_RDMA.search(name) for name in names)
 
 
-def _cards(resources: Node | None) -> tuple[Node, float | None] | None:
+def cards_of(resources: Node | None) -> tuple[Node, float | None] | None:
     """The key and the sum of cards asked for; None if none is, without a sum where a number
     cannot be read (`${CARDS}`).
     """

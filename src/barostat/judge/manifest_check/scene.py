@@ -15,6 +15,7 @@ from barostat.judge.manifest_check.form import Source
 from barostat.judge.manifest_check.forms import forms
 from barostat.judge.manifest_check.limits_document import limits_of
 from barostat.judge.manifest_check.pod_specs import objects_of
+from barostat.judge.manifest_check.ray_upgrade import ray_upgrade_of
 from barostat.judge.manifest_check.scrapes import scrape_of
 from barostat.judge.manifest_check.watchers import claim_of, queries_of, scaler_of, service_of
 from barostat.lint.document import Document, Node, Place
@@ -24,6 +25,7 @@ from barostat.lint.facts import (
     Limits,
     LoadTest,
     Query,
+    RayUpgrade,
     Scaler,
     Scene,
     Scrape,
@@ -45,6 +47,7 @@ class _Gathered:
     load_tests: list[LoadTest] = field(default_factory=list)
     scrapes: list[Scrape] = field(default_factory=list)
     claims: list[VolumeClaim] = field(default_factory=list)
+    ray_upgrades: list[RayUpgrade] = field(default_factory=list)
     repeated: list[Given] = field(default_factory=list)
 
 
@@ -89,6 +92,7 @@ def scene_of(
         scrapes=tuple(gathered.scrapes),
         contested=contested,
         claims=tuple(gathered.claims),
+        ray_upgrades=tuple(gathered.ray_upgrades),
     )
 
 
@@ -129,6 +133,8 @@ def _read_around(
         gathered.services.append(service)
     if (claim := claim_of(document, root)) is not None:
         gathered.claims.append(claim)
+    if (upgrade := ray_upgrade_of(document, root)) is not None:
+        gathered.ray_upgrades.append(upgrade)
     if (scrape := scrape_of(document, root)) is not None:
         gathered.scrapes.append(scrape)
     queries = list(queries_of(document, root))
