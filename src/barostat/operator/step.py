@@ -553,6 +553,7 @@ def _remedied(
             return target
         commands.append(Plan(key, incident.name))
         return replace(target, busy=True, asked_at=now)
+    incident = _with_what_is_left(incident, look.harm, now)
     against = _against(key, target, look, seen, past, now)
     if against and not resume:
         return _held_back(key, target, look, incident, against, now, commands)
@@ -580,9 +581,11 @@ def _held_back(
 ) -> TargetState:
     """No remedy is asked for: the incident says why, and an Event once."""
     made = _without_remedy(incident, *against, now)
+    if made != target.incident:
+        commands.append(Keep(made))
     if made != incident:
         message = f"{incident.name}: {against[1]}"
-        commands += [Keep(made), Emit(key.namespace, look.target, against[0], message, True)]
+        commands.append(Emit(key.namespace, look.target, against[0], message, True))
     return replace(target, incident=made, asked_at=now)
 
 
@@ -600,6 +603,15 @@ def _is_remedied(incident: PressureIncident) -> bool:
     """True if a remedy was verified and none after it did not help."""
     found = incident.condition("Remedied")
     return found is not None and found.status == "True"
+
+
+def _with_what_is_left(
+    incident: PressureIncident, harm: Harm | None, now: float
+) -> PressureIncident:
+    """The incident says what a verified remedy has left, once it had time to show."""
+    if harm is None or not _is_remedied(incident):
+        return incident
+    return incident.with_condition("Harmful", "True", "HarmRemains", harm.summary, now)
 
 
 def _unfinished(incident: PressureIncident) -> bool:

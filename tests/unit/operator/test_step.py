@@ -169,6 +169,21 @@ def test_what_was_changed_has_time_to_show_before_another_remedy_is_asked_for() 
     assert kinds(world.sees(look(policy=policy), after_s=1.0), Heal)
 
 
+def test_what_a_verified_remedy_has_left_is_told_with_why_nothing_follows() -> None:
+    world = World()
+    policy = Policy("act", changes_per_hour=1)
+    world.sees(look(policy=policy))
+    world.sees(look(policy=policy), RemedyEnded(KEY, "verified", "so it was", changed=True))
+    left = replace(THRASH, summary="7 preemptions, 0.05 per finished request")
+    world.sees(look(left, policy=policy), after_s=RETRY_S)
+    harmful, planned = (world.incident.condition(kind) for kind in ("Harmful", "Planned"))
+    assert harmful is not None
+    assert planned is not None
+    assert (harmful.reason, harmful.message) == ("HarmRemains", left.summary)
+    assert (planned.reason, world.incident.condition("Remedied").status) == ("BudgetSpent", "True")  # type: ignore[union-attr]
+    assert world.sees(look(left, policy=policy), after_s=RETRY_S) == []
+
+
 def test_one_remedy_at_a_time() -> None:
     world = World()
     assert kinds(world.sees(look(autonomy="act")), Heal)
