@@ -13,6 +13,7 @@ import random
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -66,7 +67,7 @@ def pressed_twins(
 
 class Pooled:
     """Clients that keep their connection and ask again when they are answered. `answered`,
-    `refused`: what came of it.
+    `refused`: what came of it; `why`: of those refused.
 
     `parted`: how often the next request was answered over another connection although nothing had
     been refused: the pod went between two.
@@ -80,12 +81,15 @@ class Pooled:
         output_tokens: tuple[int, int] = (100, 190),
     ) -> None:
         self.answered = self.refused = self.parted = 0
+        self.why: Counter[str] = Counter()
         self._url, self._stop = url, threading.Event()
         self._prompt_tokens, self._output_tokens = prompt_tokens, output_tokens
-        self._threads = [threading.Thread(target=self._ask, daemon=True) for _ in range(clients)]
+        self._threads = [
+            threading.Thread(target=self._ask, args=(seed,), daemon=True) for seed in range(clients)
+        ]
 
-    def _ask(self) -> None:
-        dice = random.Random(7)
+    def _ask(self, seed: int) -> None:
+        dice = random.Random(seed)
         connection: Any = None
         with httpx.Client(base_url=self._url, timeout=300) as client:
             while not self._stop.is_set():
@@ -105,8 +109,9 @@ class Pooled:
                         answer.read()
                     self.answered += 1
                     self.parted += last not in (None, connection)
-                except httpx.HTTPError:
+                except httpx.HTTPError as error:
                     self.refused += 1
+                    self.why[str(error) or type(error).__name__] += 1
                     connection = None
                     self._stop.wait(0.5)
 

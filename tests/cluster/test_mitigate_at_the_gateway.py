@@ -311,7 +311,9 @@ def test_clients_that_keep_their_connection_lose_nothing_while_real_engines_are_
             time.sleep(30.0)
     records = incidents(space)
     with capsys.disabled():
-        print(f"\n{kept.answered} answered, {kept.refused} refused, {kept.parted} parted")
+        print(
+            f"\n{kept.answered} answered, {kept.refused} refused, {kept.parted} parted; {kept.why}"
+        )
         print(f"the last preemption {harm.last_at - harm.began:.0f} s after both preempted")
         print("\n".join(told(one) for one in records), printed, sep="\n")
     assert code == 0
