@@ -38,6 +38,7 @@ from tests.cluster.test_mitigate import incidents, preempted
 from tests.cluster.test_mitigate_kinds import counted
 
 from barostat.core.change import RARE_PER_FINISHED
+from barostat.operator.incident import seconds_of
 
 pytestmark = pytest.mark.long
 _SHAPES = (DEPLOYMENT, SHAPES["StatefulSet"], SHAPES["LeaderWorkerSet"])
@@ -124,7 +125,9 @@ def test_nobody_at_the_keyboard_and_the_workload_is_healed(
             failed_beside = dict(busy.counts.failed)
         records = incidents(space)
     with capsys.disabled():
-        print("\n".join(told(one) for one in records))
+        for one in records:
+            planned_s = one["timeline"][0]["at"] - seconds_of(incident["spec"]["detectedAt"])
+            print(f"looked and planned for {planned_s:.0f} s; {told(one)}")
     assert took_s <= 30.0, said
     status = incident["status"]
     assert status["phase"] == "Healed", status
