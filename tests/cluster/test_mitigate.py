@@ -23,6 +23,7 @@ from dev.cluster import workloads
 from dev.cluster.client import Workspace
 from dev.cluster.kubectl import KubectlError
 from dev.load import Background, Load
+from tests.cluster.spent import told
 
 from barostat.shells.cli.main import main
 
@@ -227,14 +228,18 @@ def nothing_of_ours_is_left(space: Workspace, name: str = "twin") -> None:
 
 
 @pytest.mark.long
-def test_pressure_ends_and_no_request_is_lost(space: Workspace) -> None:
+def test_pressure_ends_and_no_request_is_lost(
+    space: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pressed_twins(space, rate_per_s=4.0) as load:
         space.until(
             "both are preempting", lambda: min(preempted(space).values()) > 40, within_s=150
         )
-        assert mitigate(space, "--autonomy", "act", *QUICK, person="operator") == 0
+        code = mitigate(space, "--autonomy", "act", *QUICK, person="operator")
         (incident,) = incidents(space)
-        assert incident["phase"] == "Done"
+        with capsys.disabled():
+            print(f"\n{told(incident)}")
+        assert (code, incident["phase"]) == (0, "Done")
         assert incident["cause"] == "kv-preemption-thrash"
         args = space.get("deploy/twin")["spec"]["template"]["spec"]["containers"][0]["args"]
         assert "--max-num-active-seqs" in args
