@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from barostat.io.kubernetes.client.resources import workload_resource
+from barostat.io.kubernetes.client.resources import INFERENCE_POOLS, workload_resource
 from barostat.io.mitigation.facts import needed
 from barostat.platform.workloads import kinds
 
@@ -36,13 +36,16 @@ def _by_group(resources: Resources, *verbs: str) -> str:
 
 
 def read() -> str:
-    """The rules to read every kind, and what stands between it and its pods. Pods have their own."""
+    """The rules to read every kind, what stands between it and its pods, and what sends requests to
+    them beside Services. Pods have their own.
+    """
     found = [(kind.api.group, kind.api.plural) for kind in kinds()]
     found += [
         (between.group, between.plural)
         for kind in kinds()
         for between in map(workload_resource, kind.reads)
     ]
+    found += [(pool.group, pool.plural) for pool in INFERENCE_POOLS]
     return _by_group([one for one in found if one != ("", "pods")], "get", "list")
 
 

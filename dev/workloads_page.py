@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +21,16 @@ Rows are kinds of workloads, columns are verbs. "yes" means that the test below 
 for example `{example}`. A number points to the sentence that says why not, and what to do by hand.
 The last column says whether a remedy of the kind runs against its real controllers on a real
 Kubernetes, and in which file of `{on_cluster}` (remedies that are carried out there are part of
-`make test-long`). "Patch" means that the printed patch is applied there by hand, also in `make test-long`.
+`make test-long`).
 
 """
 
 
-def _on_cluster(shapes: Mapping[str, Any], by_hand: Container[str], kind: str) -> str:
+def _on_cluster(shapes: Mapping[str, Any], kind: str) -> str:
     if kind == "Deployment":
         return "yes: `test_mitigate.py`"
     if kind == "RayService":
-        return "patch: `test_ray_service.py`"
-    if kind in by_hand:
-        return "patch: `test_mitigate_by_hand.py`"
+        return "`make test-long`: `test_ray_service.py`"
     if kind not in shapes:
         return "no"
     return f"{'`make test-long`' if shapes[kind].long else 'yes'}: `test_mitigate_kinds.py`"
@@ -40,7 +38,7 @@ def _on_cluster(shapes: Mapping[str, Any], by_hand: Container[str], kind: str) -
 
 def workloads_page() -> str:
     """The page: the table, the notes, the tests."""
-    from tests.cluster.kinds import BY_HAND, SHAPES
+    from tests.cluster.kinds import SHAPES
     from tests.unit.shells.cli.test_main_every_kind import KINDS, SAMPLES, VERBS, cell
 
     notes: list[str] = []
@@ -57,7 +55,7 @@ def workloads_page() -> str:
         [
             f"{kind} (`{SAMPLES[kind].kind.api.word}/NAME`)",
             *(shown(kind, verb) for verb in VERBS),
-            _on_cluster(SHAPES, BY_HAND, kind),
+            _on_cluster(SHAPES, kind),
         ]
         for kind in KINDS
     ]

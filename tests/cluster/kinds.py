@@ -39,7 +39,8 @@ BURST = Load(prompt_tokens=(20, 45), output_tokens=(100, 190), clients=48, waves
 class Shape:
     """One kind on the cluster. `make`: from the manifests of a Deployment; `controllers`: what has
     to run for it; `service`: by which requests come; `writes`: all that the operator may write;
-    `answering`: selects the pods that serve. `long`: only in `make test-long`.
+    `answering`: selects the pods that serve. `long`: only in `make test-long`. `undrained`: its owner
+    takes pods away with requests in them.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Shape:
     pods_per_unit: int = 1
     killed_at: str = "ScaleHome"
     long: bool = False
+    undrained: bool = False
 
     @property
     def own(self) -> WorkloadKind:
@@ -86,30 +88,36 @@ SHAPES = {
         _ALWAYS | {"leaderworkersets", "pods"},
         2,
     ),
-}
-BY_HAND = {
     "InferenceService": Shape(
         "InferenceService",
         workloads.inference_service,
         ("kserve",),
         answering="serving.kserve.io/inferenceservice=twin",
+        writes=_ALWAYS | {"inferenceservices", "deployments", "pods"},
+        killed_at="RollHome",
+        long=True,
+        undrained=True,
     ),
     "LLMInferenceService": Shape(
         "LLMInferenceService",
         workloads.llm_inference_service,
         ("kserve-llmisvc",),
         answering="app.kubernetes.io/name=twin,app.kubernetes.io/part-of=llminferenceservice",
+        writes=_ALWAYS | {"llminferenceservices", "deployments", "pods"},
+        killed_at="RollHome",
+        long=True,
+        undrained=True,
     ),
 }
-"""Kinds that a person changes, by the patch that `mitigate` prints."""
 RAY_SERVICE = Shape(
     "RayService",
     workloads.ray_service,
     ("kuberay",),
     "twin-serve-svc",
     "ray.io/node-type=worker",
+    _ALWAYS | {"rayservices"},
 )
-"""Changed by that patch as well; what runs in its pods is Ray's to say."""
+"""What runs in its pods is Ray's to say."""
 
 
 @dataclass(slots=True)

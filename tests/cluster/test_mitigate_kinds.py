@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from dev.cluster import controllers
 from dev.cluster.client import Cluster, Workspace
-from tests.cluster.kinds import QUICK, SHAPES, Shape, gpus, pressed
+from dev.load import Background
+from tests.cluster.kinds import QUICK, SHAPES, Pressed, Shape, gpus, pressed
 from tests.cluster.spent import told
 from tests.cluster.test_kills import first_word, killed
 from tests.cluster.test_mitigate import LEVER, incidents
@@ -45,6 +46,14 @@ def counted(found: list[dict[str, Any]]) -> int:
     return sum(one["progress"].get("cut", {}).get("requests", 0) for one in found)
 
 
+def nothing_else_failed(found: Pressed, load: Background) -> None:
+    """No request failed but those that the records count; an owner that cuts requests off while it
+    rolls counts none.
+    """
+    cut = counted(incidents(found.space))
+    assert found.shape.undrained or sum(load.counts.failed.values()) <= cut
+
+
 @pytest.mark.long
 def test_a_remedy_is_proved_on_one_unit_and_reaches_all(space: Workspace, shape: Shape) -> None:
     found = pressed(space, shape, replicas=1)
@@ -56,7 +65,7 @@ def test_a_remedy_is_proved_on_one_unit_and_reaches_all(space: Workspace, shape:
         assert found.equals_its_source(FLAG)
         assert not found.equals_its_source()
         found.only_allowed_was_written()
-        assert sum(load.counts.failed.values()) <= counted(incidents(space))
+        nothing_else_failed(found, load)
 
 
 def test_a_remedy_is_refused_for_want_of_a_gpu(
@@ -87,7 +96,7 @@ def test_a_remedy_that_does_not_help_is_taken_back_and_says_what_it_cut(
         assert found.equals_its_source()
         found.only_allowed_was_written()
         assert counted(incidents(space)) > 0
-        assert sum(load.counts.failed.values()) <= counted(incidents(space))
+        nothing_else_failed(found, load)
 
 
 @pytest.mark.long
@@ -107,7 +116,7 @@ def test_a_remedy_that_is_killed_is_resumed_or_taken_back(
         assert incident["phase"] == ends
         assert found.equals_its_source(*([FLAG] if ends == "Done" else []))
         found.only_allowed_was_written()
-        assert sum(load.counts.failed.values()) <= counted(incidents(space))
+        nothing_else_failed(found, load)
 
 
 @pytest.mark.long
@@ -121,7 +130,7 @@ def test_two_units_are_changed_one_after_the_other(
         with capsys.disabled():
             print("\n" + "\n".join(told(one) for one in incidents(space)))
         assert found.equals_its_source(FLAG)
-        assert sum(load.counts.failed.values()) <= counted(incidents(space))
+        nothing_else_failed(found, load)
         assert found.mitigate("--yes", "--for", "20s", "--sustained", "20s", verb="rollback") == 0
         assert found.equals_its_source()
         found.only_allowed_was_written()

@@ -1,6 +1,6 @@
 """A RayService with the real KubeRay operator and the real Ray Serve; the engine of its replicas is a
-twin (dev/cluster/ray_llm.py). `diagnose` names the cause, `mitigate` writes nothing: it refuses, or
-prints the patch of serveConfigV2 that Ray Serve rolls on the same cluster.
+twin (dev/cluster/ray_llm.py). `diagnose` names the cause; `mitigate` refuses an outage, and writes
+serveConfigV2 where a person agrees, which Ray Serve rolls on the same cluster.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 from dev import setup_ray
 from dev.cluster import controllers
 from dev.cluster.client import Cluster, Workspace
 from tests.cluster.kinds import QUICK, RAY_SERVICE, Pressed, pressed
+from tests.cluster.test_mitigate import incidents
 
 from barostat.shells.cli.main import main
 
@@ -146,43 +146,36 @@ def test_one_replica_would_be_an_outage(
     space.until("two replicas run", lambda: engine_settings(space), 120, 2.0)
 
 
-def test_the_printed_patch_is_rolled_on_the_same_cluster_and_ends_the_pressure(
+def test_nobody_but_a_person_may_let_all_replicas_have_it_unproved(
+    service: Pressed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both_preempt(service.space)
+    assert service.mitigate("--autonomy", "act", *ALL_FIT, *QUICK) == 5
+    printed = capsys.readouterr().out
+    assert "before the load proves it: that takes a person's yes" in printed, printed
+    nothing_was_written(service)
+
+
+def test_ray_serve_rolls_it_on_the_same_cluster_and_the_load_proves_it(
     service: Pressed, capsys: pytest.CaptureFixture[str]
 ) -> None:
     space = service.space
     both_preempt(space)
-    text, before = written_text(service), clusters(space)
-    assert service.mitigate("--autonomy", "act", *ALL_FIT, *QUICK) == 5
+    text, before, began = written_text(service), clusters(space), time.monotonic()
+    assert service.mitigate("--yes", *ALL_FIT, *QUICK) == 0
     printed = capsys.readouterr().out
     with capsys.disabled():
-        print(f"\n{printed}")
-    assert "Ray Serve replaces the replicas of a changed serveConfigV2 by itself" in printed
-    assert "        # The pool was measured with these.\n" in printed
-    assert written_text(service) == text
-    nothing_was_written(service)
-    patch = yaml.safe_load(printed[printed.index("\n# ") :])
-    space.kubectl("patch", "rayservice", "twin", "--type=merge", "-p", json.dumps(patch))
-    began = time.monotonic()
-    wanted = text.replace(
+        print(f"\n{printed}\n{time.monotonic() - began:.0f} s; {service.load.counts.summary()}")
+    assert "no replica proves the change before the others get it" in printed
+    assert incidents(space)[0]["phase"] == "Done"
+    assert written_text(service) == text.replace(
         "        max_num_seqs: 64\n", "        max_num_seqs: 64\n        max_num_active_seqs: 8\n"
     )
-    assert written_text(service) == wanted
-    space.until(
-        "every replica runs the change",
-        lambda: engine_settings(space).get("max_num_active_seqs") == 8,
-        240,
-        2.0,
-    )
-    rolled_s = time.monotonic() - began
+    assert engine_settings(space)["max_num_active_seqs"] == 8
+    service.only_allowed_was_written()
+    assert service.mitigate("--for", "20s", verb="verify") in (0, 3)
+    assert service.mitigate("--yes", "--for", "20s", "--sustained", "20s", verb="rollback") == 0
+    assert written_text(service) == text
+    assert "max_num_active_seqs" not in engine_settings(space)
     assert clusters(space) == before
-    time.sleep(20)  # the agents drop the series of the replicas that were stopped
-    settled = preemptions(space)
-    time.sleep(20)
-    assert preemptions(space) == settled
-    with capsys.disabled():
-        print(f"rolled {rolled_s:.0f} s after the patch; {service.load.counts.summary()}")
-    place = ["-n", space.namespace, "--kubeconfig", str(space.cluster.kubeconfig("observer"))]
-    assert main(["diagnose", "rayservice/twin", *place, "--for", "20s"]) in (0, 1)
-    printed = capsys.readouterr().out
-    assert "preemption-heavy" not in printed, printed
-    assert re.search(r"of 8 (slots )?in use", printed), printed  # max_num_active_seqs of the text
+    service.only_allowed_was_written()

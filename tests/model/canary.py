@@ -6,6 +6,7 @@ Assumptions, from the controllers of kserve v0.20.0, kuberay v1.6.0 and argo-rol
   before one goes, or `unavailable` units go before one is started; the owner does not drain them;
 * a surge unit without a free GPU waits, and so does the rollout;
 * an open canary is one unit with the change; it is gone at once when it is closed, whoever it serves;
+* a spare is nothing to the owner: it neither counts nor takes it away;
 * status comes late: the controllers act in any order with us.
 """
 
@@ -46,7 +47,7 @@ def begin(setting: Setting) -> World:
 
 def settle(world: World, setting: Setting) -> tuple[World, Broken]:
     """One round of the controllers, until nothing moves. What an owner cuts while it rolls is its
-    own way, so only the floor is held; a canary that serves when it is closed is ours.
+    own way, so only the floor is held; a canary or a spare that serves when it goes is ours.
     """
     broken: list[str] = []
     pods = list(world.pods)
@@ -63,6 +64,14 @@ def settle(world: World, setting: Setting) -> tuple[World, Broken]:
         pod._replace(labelled=world.percent > 0) if pod.owner == CANARY and setting.percent else pod
         for pod in pods
     ]
+    made = {f"spare-{index}" for index, _ in world.spares}
+    for pod in [pod for pod in pods if pod.owner.startswith("spare-") and pod.owner not in made]:
+        pods.remove(pod)
+        if pod.serves or pod.busy:
+            broken.append(f"L9: {pod.name} goes with its spare, and serves")
+    for index, version in world.spares:
+        if not any(pod.owner == f"spare-{index}" for pod in pods):
+            pods.append(Pod(f"s{index}", f"spare-{index}", version, PENDING, False, False, False))
     own = [pod for pod in pods if pod.owner == "home"]
     stale = sorted((pod for pod in own if pod.version != world.template), key=_goes_first)
     ready = [pod for pod in own if pod.stage == READY]

@@ -104,7 +104,9 @@ SMALL: dict[str, Setting] = {
 }
 _NUMBERED = replace(_CALM, rolls="ordinals")
 _GROUPS = replace(_NUMBERED, releases=False)
-_OWNED = replace(_CALM, strategy="canary", rolls="canary", crashes=True)
+_CANARY = replace(_CALM, strategy="canary", rolls="canary", canary="live", crashes=True)
+_OWNED = replace(_CALM, rolls="owner", crashes=True)
+_IN_PLACE = replace(_OWNED, strategy="rolling", gpus=2, surge=0, unavailable=1)
 KINDS: dict[str, dict[str, Setting]] = {
     "StatefulSet": {
         "a spare; other people": replace(_NUMBERED, others=("template", "rival")),
@@ -138,27 +140,29 @@ KINDS: dict[str, dict[str, Setting]] = {
         ),
     },
     "InferenceService": {
-        "a dark canary; crashes": replace(_OWNED, canary="dark"),
-        "a dark canary without a GPU": replace(_OWNED, canary="dark", gpus=2),
-        "no canary, one unavailable; aborts": replace(
-            _OWNED, strategy="rolling", gpus=2, surge=0, unavailable=1, aborts=True
+        "a spare, then a surge; crashes": _OWNED,
+        "a spare without a GPU": replace(_OWNED, gpus=2),
+        "a spare that stays, one unavailable; aborts": replace(
+            _OWNED, surge=0, unavailable=1, crashes=False, aborts=True
         ),
     },
     "LLMInferenceService": {
-        "a canary with a share of the route; crashes": replace(
-            _OWNED, canary="live", percent=20, gpus=4
+        "one unit, a spare; crashes, aborts": replace(_OWNED, replicas=1, gpus=2, aborts=True),
+        "one unit, a spare; aborts, other people": replace(
+            _OWNED, replicas=1, gpus=2, crashes=False, aborts=True, others=("template", "rival")
         ),
-        "the same, without a GPU for the surge": replace(_OWNED, canary="live", percent=20),
+        "no spare, a surge; crashes": replace(_OWNED, strategy="rolling"),
     },
     "Rollout": {
-        "canary steps; crashes": replace(_OWNED, canary="live"),
+        "canary steps; crashes": _CANARY,
         "canary steps; aborts, other people": replace(
-            _OWNED, canary="live", crashes=False, aborts=True, others=("template", "rival")
+            _CANARY, crashes=False, aborts=True, others=("template", "rival")
         ),
     },
     "RayService": {
-        "in place, one unavailable; crashes, aborts": replace(
-            _OWNED, strategy="rolling", rolls="owner", gpus=2, surge=0, unavailable=1, aborts=True
+        "in place, one unavailable; crashes, aborts": replace(_IN_PLACE, aborts=True),
+        "in place, one unavailable; other people": replace(
+            _IN_PLACE, crashes=False, others=("template", "rival")
         ),
     },
 }
@@ -179,10 +183,10 @@ LAWS: dict[str, Setting] = {f"L{number}": _CALM for number in range(1, 13)} | {
 SEEDED: dict[str, Setting] = LAWS | {
     "StatefulSet": replace(_NUMBERED, replicas=1, gpus=2),
     "LeaderWorkerSet": _GROUPS,
-    "InferenceService": replace(_OWNED, canary="dark", replicas=1),
-    "LLMInferenceService": replace(_OWNED, canary="live", percent=20, gpus=4, crashes=False),
-    "Rollout": replace(_OWNED, canary="live", crashes=False),
-    "RayService": replace(_OWNED, strategy="rolling", rolls="owner", surge=0, unavailable=1),
+    "InferenceService": replace(_OWNED, replicas=1, gpus=2),
+    "LLMInferenceService": replace(_OWNED, replicas=1, gpus=2, crashes=False),
+    "Rollout": replace(_CANARY, crashes=False),
+    "RayService": _IN_PLACE,
 }
 """The same, with the world in which the defect of each kind can show."""
 

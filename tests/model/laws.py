@@ -52,6 +52,8 @@ def of_world(world: World, setting: Setting) -> Broken:
     fewer = {"in-place": 1, "canary": setting.unavailable, "rolling": setting.unavailable}
     if setting.rolls == "ordinals":
         fewer["stuck-rollout"] = 1  # the highest unit was replaced by one that never got Ready
+    if setting.rolls == "owner":
+        fewer["spare"] = setting.unavailable
     floor = setting.replicas - fewer.get(setting.strategy, 0)
     if serving(world) < floor:
         broken.append(f"L4: {serving(world)} replicas serve, the floor is {floor}")
@@ -162,7 +164,7 @@ def _spreads(act: Act, setting: Setting) -> bool:
             first = setting.replicas - (setting.strategy == "in-place")
             return to < former and to < first
         case RollHome(back=False):
-            return setting.strategy == "canary" and setting.canary == "live"
+            return setting.strategy == "spare" or setting.canary == "live"
         case PatchTemplate() | WriteLimits():
             return True
     return False
@@ -177,6 +179,8 @@ def _covered(act: Act, back: bool, record: State | None) -> bool:
     undo = record.undo
     if record.committed and isinstance(act, LeaveRotation | ScaleHome | RemoveUnit | ShiftTraffic):
         return True  # every unit runs the change: what is left of the spare only goes
+    if record.plan.rolls == "owner" and _already_back(act, undo):
+        return True
     match act:
         case ClaimHome():
             return ReleaseHome() in undo
@@ -226,6 +230,18 @@ def _covered(act: Act, back: bool, record: State | None) -> bool:
         case TightenGateway(back=False):
             return TightenGateway(back=True) in undo
     return True
+
+
+def _already_back(act: Act, undo: tuple[Act, ...]) -> bool:
+    """True for a spare that goes once it has proved the change, where taking everything back makes it
+    go as well.
+    """
+    match act:
+        case LeaveRotation(slot, _):
+            return any(isinstance(found, LeaveRotation) and found.slot == slot for found in undo)
+        case DeleteSpare():
+            return act in undo
+    return False
 
 
 def _touches_home(act: Act) -> bool:

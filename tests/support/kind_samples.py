@@ -66,6 +66,15 @@ def replica_set(name: str = f"{NAME}-5d8f7c9b6d") -> tuple[str, Object]:
     return "replicasets", {"kind": "ReplicaSet", "metadata": {"name": name}}
 
 
+def deployment(name: str, labels: Mapping[str, str], engine: Object) -> tuple[str, Object]:
+    """The Deployment that an owner has made and that has rolled out."""
+    made = {"metadata": {"labels": dict(labels)}, "spec": {"containers": [engine]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": dict(labels)}, "template": made}
+    status = {"updatedReplicas": 1, "replicas": 1}
+    document = {"kind": "Deployment", "metadata": {"name": name}, "spec": spec, "status": status}
+    return "deployments", document
+
+
 def container(args: Sequence[str] = (FLAG, OLD), **more: Any) -> Object:
     """One that runs vLLM."""
     return {

@@ -36,6 +36,7 @@ from barostat.io.mitigation.driver import Driver, new_holder
 from barostat.io.mitigation.store import Store
 from barostat.judge.manifest_edit.config_change import digest
 from barostat.platform.workloads import WorkloadKind, kind_named
+from barostat.platform.workloads import marks as marks_of
 from barostat.remedy.plan import RemedyPlan, Strategy, Target
 from barostat.remedy.precheck import Facts
 from barostat.remedy.state import Aborted, Began, Event, Resumed, State
@@ -111,7 +112,7 @@ class Scene:
 
     def plan(self, strategy: Strategy = "spare", **more: Any) -> RemedyPlan:
         """The plan that lowers --max-num-seqs."""
-        home, replicas = self.kube.home, self.kube.home["spec"]["replicas"]
+        home, replicas = self.kube.home, self.kind.replicas(self.kube.home)
         expects = (Expect("preemptions_per_s", "zero", 0.01),)
         plan = RemedyPlan(
             id="i1",
@@ -137,7 +138,7 @@ class Scene:
             template=digest(self.kind.source(home)),
             because="a test",
             autonomy="act",
-            parent=home["metadata"].get("annotations", {}).get("barostat.dev/ended", ""),
+            parent=self.marks.get("barostat.dev/ended", ""),
             rolls=self.kind.rolls or "spares",
         )
         return replace(plan, **more)
@@ -192,11 +193,11 @@ class Scene:
         found = [
             f"deployment {item['metadata']['name']}"
             for item in kube.all("deployments")
-            if item is not kube.home
+            if item is not kube.home and not kube.is_made(item)
         ]
         found += [
             f"{key} on home"
-            for key in marks(kube.home)
+            for key in self.marks
             if key in ("barostat.dev/claim", "barostat.dev/former")
         ]
         for pod in filter(self.kind.answers, kube.all("pods")):
@@ -208,9 +209,15 @@ class Scene:
                 if key.endswith(("/labels", "/pod-deletion-cost"))
             ]
         answering = [pod for pod in kube.all("pods") if self.kind.answers(pod)]
-        if len(answering) != kube.home["spec"]["replicas"]:
-            found.append(f"{len(answering)} pods, {kube.home['spec']['replicas']} are asked for")
+        wanted = self.kind.replicas(kube.home)
+        if len(answering) != wanted:
+            found.append(f"{len(answering)} pods, {wanted} are asked for")
         return found
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """What remedies have written on home."""
+        return marks_of({**self.kube.home, "kind": self.kube.kind})
 
     @property
     def value(self) -> str:

@@ -165,11 +165,11 @@ def pod_finder(documents: Mapping[str, Any]) -> Callable[[str], Object | None]:
 
 def last_start_s(documents: Mapping[str, Any], name: str) -> float | None:
     """Return the seconds from the start of the engine container until the pod was Ready; None if it
-    is not Ready, or became Ready again later.
+    is not Ready, became Ready again later, or is a node of Ray, which starts engines when it runs.
     """
     pod = find_pod(documents, name)
     container = engine_container(pod) if pod is not None else None
-    if pod is None or container is None:
+    if pod is None or container is None or _is_of_ray(pod):
         return None
     ready = condition(pod, "Ready")
     at = instant(ready, "lastTransitionTime") if ready.get("status") == "True" else None
@@ -178,6 +178,19 @@ def last_start_s(documents: Mapping[str, Any], name: str) -> float | None:
         if text(status, "name") == container.name and began is not None and at is not None:
             return at - began if 0 < at - began <= _LONGEST_START_S else None
     return None
+
+
+def engines_in(documents: Mapping[str, Any], name: str) -> str:
+    """Return what several engines behind the pod's endpoint are called: on a node of Ray each is a
+    replica of its own.
+    """
+    pod = find_pod(documents, name)
+    of_ray = pod is not None and _is_of_ray(pod)
+    return "Ray Serve replicas" if of_ray else "data-parallel engines"
+
+
+def _is_of_ray(pod: Object) -> bool:
+    return bool(text(pod, "metadata", "labels", RAY_CLUSTER))
 
 
 def pod_place(name: str) -> tuple[str, str]:

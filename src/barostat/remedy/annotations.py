@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from barostat.core.own_labels import SPARE as SPARE
 from barostat.core.whole_number import whole_number
 
 CLAIM, ENDED, PATCHED, FORMER = (
@@ -27,9 +28,8 @@ CLAIM, ENDED, PATCHED, FORMER = (
 )
 PAUSED = "barostat.dev/paused"
 STEP, LABELS = "barostat.dev/step", "barostat.dev/labels"
-INCIDENT, SPARE, TARGET, RECORD = (
+INCIDENT, TARGET, RECORD = (
     "barostat.dev/incident",
-    "barostat.dev/spare",
     "barostat.dev/target",
     "barostat.dev/record",
 )

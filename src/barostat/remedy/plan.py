@@ -206,14 +206,23 @@ class RemedyPlan:
         """
         if self.strategy == "in-place":
             return min(self.serving, self.replicas - 1)
-        if self.strategy in ("canary", "rolling"):
+        if self.strategy in ("canary", "rolling") or self.rolls == "owner":
             return min(self.serving, max(0, self.replicas - self.unavailable))
         return self.serving
+
+    @property
+    def spare_stays(self) -> bool:
+        """True if a spare serves until home's owner has replaced every unit: the rollout needs no
+        GPU beside those of home.
+        """
+        return self.strategy == "spare" and not self.surge
 
     @property
     def units_needed(self) -> int:
         """Units beyond those asked for that must find GPUs."""
         match self.strategy:
+            case "spare" if self.rolls == "owner":
+                return max(1, self.surge)
             case "spare" | "scale-out":
                 return 1
             case "canary" if self.canary == "live" and self.canary_percent:
@@ -236,7 +245,7 @@ class RemedyPlan:
                 return self.replicas + 1
             case "canary" | "rolling":
                 return self.replicas
-        if self.rolls == "ordinals":
+        if self.rolls in ("ordinals", "owner"):
             return self.replicas + (self.strategy == "spare")
         return 2 * self.replicas  # once as a spare, once in home
 
@@ -303,6 +312,15 @@ class RemedyPlan:
         return f"set {self.change.reversed()} on {self.target}"
 
 
+_ROLLED_BY: dict[Strategy, tuple[Rolls, ...]] = {
+    "spare": ("spares", "ordinals", "owner"),
+    "in-place": ("spares", "ordinals"),
+    "canary": ("canary",),
+    "rolling": ("owner",),
+}
+"""How a kind has to replace its units for each strategy that depends on it."""
+
+
 def lint(plan: RemedyPlan) -> tuple[str, ...]:
     """Return the problems of the plan itself, a sentence each; empty for a plan that may be carried
     out.
@@ -342,9 +360,7 @@ def lint(plan: RemedyPlan) -> tuple[str, ...]:
     if not plan.at_edge:
         if plan.change.kind == "limits":
             wrong.append("limits are written at the edge, no replica changes")
-        if (plan.strategy in ("canary", "rolling")) != (plan.rolls in ("canary", "owner")) and (
-            plan.strategy in ("spare", "in-place", "canary", "rolling")
-        ):
+        if plan.strategy in _ROLLED_BY and plan.rolls not in _ROLLED_BY[plan.strategy]:
             wrong.append(f"{plan.strategy} is no way to change a {plan.target.kind}")
         if plan.replicas < 1:
             wrong.append("there is no replica to change")

@@ -199,13 +199,14 @@ def _quota_allows(facts: Facts, plan: RemedyPlan) -> Verdict:
 
 def _proved_first(facts: Facts, plan: RemedyPlan) -> Verdict:
     units = facts.replicas or 0
-    if plan.proved_first or units <= 1:
+    if plan.proved_first or (units <= 1 and plan.strategy != "rolling"):
         return Present("one replica proves it before the others get it", ())
+    every = f"all {units} replicas get" if units > 1 else "the one replica gets"
     return _verdict(
         plan.autonomy != "act",
-        f"all {units} replicas get it before the load proves it: a person agrees to that",
-        f"its owner gives it to all {units} replicas before the load proves it: that takes a "
-        "person's yes (--autonomy recommend)",
+        f"{every} it before the load proves it: a person agrees to that",
+        f"{every} it from the owner before the load proves it: that takes a person's yes "
+        "(--autonomy recommend)",
     )
 
 

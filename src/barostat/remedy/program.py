@@ -3,14 +3,14 @@ docs/decisions/one-replica.md draws it.
 
 The undo of the steps so far is a stack, and taking back runs it from the end. Each entry is right
 whether or not its step took effect. How units get the change depends on how home's kind rolls: one
-module for each way (`roll_spares`, `roll_ordinals`, `roll_canary`).
+module for each way (`roll_spares`, `roll_ordinals`, `roll_canary`, `roll_owner`).
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from barostat.remedy import roll_canary, roll_ordinals, roll_spares
+from barostat.remedy import roll_canary, roll_ordinals, roll_owner, roll_spares
 from barostat.remedy.acts import (
     Act,
     AwaitCalm,
@@ -75,7 +75,7 @@ def _change(plan: RemedyPlan) -> tuple[Step, ...]:
             rolling = {
                 "ordinals": roll_ordinals.replace_units,
                 "canary": roll_canary.roll,
-                "owner": roll_canary.roll,
+                "owner": roll_owner.roll,
             }
             steps = rolling.get(plan.rolls, roll_spares.replace_replicas)(plan)
             return (*steps, Step("Promoting", WriteLimits(), (WriteLimits(back=True),)))

@@ -34,15 +34,15 @@ def replace_replicas(plan: RemedyPlan) -> tuple[Step, ...]:
     first: tuple[Step, ...]
     proof: tuple[Step, ...]
     if spare:
-        first = (*_make(plan, 0, "Preparing", "Changing"), *_take(plan, 0, "Draining"))
+        first = (*make_spare(plan, 0, "Preparing", "Changing"), *_take(plan, 0, "Draining"))
         proof = (Step("Verifying", Observe()), _delete(plan, 0, "Promoting"))
     else:
-        made = _make(plan, 0, "Changing", "Changing")
+        made = make_spare(plan, 0, "Changing", "Changing")
         first = (*_take(plan, 0, "Draining"), _delete(plan, 0, "Changing"), *made)
         proof = (Step("Verifying", Observe()),)
     steps = [*first, *proof]
     for index in range(1, plan.replicas):
-        make = _make(plan, index, "Promoting", "Promoting")
+        make = make_spare(plan, index, "Promoting", "Promoting")
         take = (*_take(plan, index, "Promoting"), _delete(plan, index, "Promoting"))
         steps += (*make, *take) if spare else (*take, *make)
     steps.append(Step("Promoting", PatchTemplate(), (PatchTemplate(back=True),), commits=True))
@@ -70,7 +70,7 @@ def add(plan: RemedyPlan) -> tuple[Step, ...]:
     )
 
 
-def _make(plan: RemedyPlan, index: int, phase: Phase, joins: Phase) -> tuple[Step, ...]:
+def make_spare(plan: RemedyPlan, index: int, phase: Phase, joins: Phase) -> tuple[Step, ...]:
     """A spare is made, gets Ready out of rotation, and joins. Without a spare GPU, one less may
     serve while it leaves again.
     """

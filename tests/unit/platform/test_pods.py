@@ -12,6 +12,7 @@ from barostat.platform import kubernetes
 from barostat.platform.objects import instant
 from barostat.platform.pods import (
     engine_container,
+    engines_in,
     image_version,
     is_gpu_resource,
     is_other_device,
@@ -585,3 +586,14 @@ def test_how_long_the_last_start_took(ready: str, at: str, start_s: float | None
         ],
     }
     assert last_start_s({"pods": {"items": [pod]}}, pod["metadata"]["name"]) == start_s
+    pod["metadata"]["labels"] = {"ray.io/cluster": "chat-abcde"}
+    assert last_start_s({"pods": {"items": [pod]}}, pod["metadata"]["name"]) is None
+
+
+def test_what_shares_a_node_of_ray_is_no_data_parallel_engine() -> None:
+    for labels, called in (
+        ({}, "data-parallel engines"),
+        ({"ray.io/cluster": "chat-abcde"}, "Ray Serve replicas"),
+    ):
+        pod = {"metadata": {"name": "p", "labels": labels}}
+        assert engines_in({"pods": {"items": [pod]}}, "p") == called

@@ -20,6 +20,7 @@ from barostat.io.kubernetes.client.cluster import Object
 from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS, Resource
 from barostat.io.mitigation.gateway_hold import GatewayHold
+from barostat.io.mitigation.marked_target import marks_patch
 from barostat.io.mitigation.target_reader import ActTiming, Denied, TargetReader, annotation, no
 from barostat.platform.objects import mapping, name_of, text
 from barostat.remedy.acts import ClaimHome, Conflict, Lost, ReleaseHome
@@ -86,14 +87,24 @@ class ActContext(TargetReader):
 
         Errors: Denied.
         """
-        body = json.loads(json.dumps(patch))
+        body, sub = json.loads(json.dumps(patch)), ""
         metadata = body.setdefault("metadata", {})
-        metadata["resourceVersion"] = text(found, "metadata", "resourceVersion")
-        metadata.setdefault("annotations", {})[STEP] = do.key
+        version = text(found, "metadata", "resourceVersion")
+        metadata["resourceVersion"] = version
+        held = metadata.setdefault("annotations", {})
+        held[STEP] = do.key
+        if resource == self.resource and body.keys() == {"metadata"}:  # marks on home
+            body, sub = marks_patch(self.kind, version, held)
         if not isinstance(do.act, ClaimHome | ReleaseHome):
             await self.look_again(do)
         write = self.cluster.patch(
-            resource, name_of(found), body, self.namespace, how="merge", within_s=self.pace.write_s
+            resource,
+            name_of(found),
+            body,
+            self.namespace,
+            how="merge",
+            subresource=sub,
+            within_s=self.pace.write_s,
         )
         return await self.written(write)
 
@@ -110,12 +121,34 @@ class ActContext(TargetReader):
 
         Errors: Denied.
         """
-        new.pop("status", None)
+        if self.kind.marks_path[0] == "status" and not dry_run:
+            return await self._replaced_apart(do, new, marks or {})
         held = mapping(new, "metadata", "annotations")
         new["metadata"] = {
             **mapping(new, "metadata"),
             "annotations": _with(held, {STEP: do.key, **(marks or {})}),
         }
+        return await self._put(new, dry_run=dry_run)
+
+    async def _replaced_apart(
+        self, do: Do, new: dict[str, Any], marks: Mapping[str, str | None]
+    ) -> Object | None:
+        """The same where marks are in a subresource, so in writes of their own: those that say what
+        home is about to be before it, those that go after it.
+        """
+        before = {key: found for key, found in marks.items() if found is not None}
+        marked = await self.merged(do, self.resource, new, {"metadata": {"annotations": before}})
+        if marked is None:
+            return None
+        new["metadata"]["resourceVersion"] = text(marked, "metadata", "resourceVersion")
+        written = await self._put(new, dry_run=False)
+        if written is None or len(before) == len(marks):
+            return written
+        gone = {"metadata": {"annotations": {key: None for key in marks if key not in before}}}
+        return await self.merged(do, self.resource, written, gone)
+
+    async def _put(self, new: dict[str, Any], *, dry_run: bool) -> Object | None:
+        new.pop("status", None)
         write = self.cluster.replace(
             self.resource,
             self.plan.target.name,

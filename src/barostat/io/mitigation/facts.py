@@ -20,6 +20,7 @@ from barostat.io.kubernetes.client.resources import (
     ENDPOINT_SLICES,
     FLUX_HELM_RELEASES,
     FLUX_KUSTOMIZATIONS,
+    INFERENCE_POOLS,
     NODES,
     PODS,
     RESOURCE_QUOTAS,
@@ -39,7 +40,7 @@ from barostat.judge.diagnosis.diagnose import diagnose
 from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.platform.objects import value
-from barostat.platform.workloads import Api, CanaryKind, WorkloadKind
+from barostat.platform.workloads import Api, CanaryKind, OwnedKind, WorkloadKind
 from barostat.remedy.precheck import RIGHT_IS_MISSING
 
 _ALWAYS: tuple[tuple[str, str, str], ...] = (
@@ -50,15 +51,22 @@ _ALWAYS: tuple[tuple[str, str, str], ...] = (
 )  # fmt: skip
 
 
+_OF_A_SPARE = ("get", "create", "delete")
+
+
 def needed(kind: WorkloadKind) -> tuple[tuple[str, str, str], ...]:
     """Rights that carrying out any plan for such a workload needs, as verb, group, resource."""
     api = kind.api
     verbs = ("get", "patch", "update", *kind.verbs)
     read = [workload_resource(plural) for plural in kind.reads]
-    status = [("patch", api.group, f"{api.plural}/status")] if isinstance(kind, CanaryKind) else []
+    by_status = isinstance(kind, CanaryKind) or kind.marks_path[0] == "status"
+    status = [("patch", api.group, f"{api.plural}/status")] if by_status else []
+    makes = isinstance(kind, OwnedKind) and kind.makes
+    spare = [(verb, "apps", "deployments") for verb in _OF_A_SPARE] if makes else []
     return (
         *((verb, api.group, api.plural) for verb in verbs),
         *status,
+        *spare,
         *(("list", found.group, found.plural) for found in read),
         *_ALWAYS,
     )
@@ -112,6 +120,7 @@ async def see(
         AUTOSCALERS,
         CONFIG_MAPS,
     )
+    pools = INFERENCE_POOLS if isinstance(kind, OwnedKind) and kind.makes else ()
     absent = (SCALED_OBJECTS, ARGO_APPLICATIONS, FLUX_KUSTOMIZATIONS, FLUX_HELM_RELEASES)
     wide: tuple[tuple[str, Resource], ...] = (("nodes", NODES), (ALL_PODS, PODS))
     await asyncio.gather(
@@ -121,6 +130,7 @@ async def see(
             for resource in absent
         ),
         *(_list(cluster, pace, resource, None, key, seen) for key, resource in wide),
+        *(_list(cluster, pace, pool, namespace, pool.right, seen) for pool in pools),
         _rights(cluster, pace, namespace, kind, seen, lacking),
     )
     await _rights_to_pause(cluster, pace, seen)

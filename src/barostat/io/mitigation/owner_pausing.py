@@ -32,7 +32,13 @@ from barostat.io.kubernetes.client.resources import (
     workload_resource,
 )
 from barostat.io.mitigation.act_context import TRIES, ActContext, settled
-from barostat.io.mitigation.marked_target import read_home, target_resource, typed
+from barostat.io.mitigation.marked_target import (
+    kind_of_target,
+    marks_patch,
+    read_home,
+    target_resource,
+    typed,
+)
 from barostat.io.mitigation.target_reader import ActTiming, Denied, annotation, may_come
 from barostat.judge.mitigation.paused_mark import (
     KINDS,
@@ -328,16 +334,14 @@ async def _remarked(
         after = change(now)
         if after == now:
             return after
-        annotations = {PAUSED: json.dumps(after) if after else None}
-        patch = {
-            "metadata": {
-                "resourceVersion": text(home, "metadata", "resourceVersion"),
-                "annotations": annotations,
-            }
-        }
+        noted = {PAUSED: json.dumps(after) if after else None}
+        version = text(home, "metadata", "resourceVersion")
+        patch, sub = marks_patch(kind_of_target(target), version, noted)
         await fence()
         written = await settled(
-            cluster.patch(resource, target.name, patch, target.namespace, how="merge"),
+            cluster.patch(
+                resource, target.name, patch, target.namespace, how="merge", subresource=sub
+            ),
             ActTiming(),
         )
         if not isinstance(written, RequestFailed):

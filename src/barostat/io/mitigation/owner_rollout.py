@@ -1,5 +1,5 @@
-"""Acts on kinds whose owner runs a canary and then rolls the other units by itself: open the
-canary, wait for it, close it, roll out the rest.
+"""Acts on kinds whose owner rolls units by itself: write home and wait until all follow; and for
+those whose owner runs a canary first, open it, wait for it and close it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from barostat.io.mitigation.target_acts import patch_template
 from barostat.io.mitigation.target_reader import Denied, is_ready
 from barostat.io.mitigation.unit_starts import Start
 from barostat.platform.objects import is_going, name_of, text
-from barostat.platform.workloads import CanaryKind
+from barostat.platform.workloads import CanaryKind, OwnedKind
 from barostat.remedy.acts import (
     AwaitCanary,
     AwaitRolled,
@@ -61,8 +61,10 @@ async def roll_home(ground: ActContext, do: Do, act: RollHome) -> Done:
     """RollHome: write the change to the target (back: its former value) and trigger its owner.
     Errors: Denied.
     """
-    kind = _kind(ground)
     await patch_template(ground, do, act)
+    if isinstance(ground.kind, OwnedKind):
+        return Done()
+    kind = _kind(ground)
     for _ in range(TRIES):
         home = await (ground.claimed_home(do) if act.back else ground.checked_home(do))
         if not kind.has_seen(home):
@@ -92,16 +94,26 @@ async def await_rolled(ground: ActContext, do: Do, act: AwaitRolled) -> Done:
     rotation. Errors: Denied, with Failed if that cannot happen.
     """
     del act
-    kind = _kind(ground)
+    kind = ground.kind
     start = Start(ground, do, changed=False)
+    told, wait_s = 0.0, 0.0
+    if isinstance(kind, OwnedKind) and not kind.units_are_pods:
+        wait_s = ground.pace.routed_s  # its status is read off elsewhere, a moment later
     while True:
         home = await ground.claimed_home(do)
-        pods = await newest(ground, home)
+        lists = await ground.lists()
+        own, pods = kind.own_pods(home, lists), kind.newest_pods(home, lists)
         ready, _ = await ground.in_rotation(home)
         serving = sum(is_ready(pod) and text(pod, "metadata", "uid") in ready for pod in pods)
-        others = len(await ground.home_pods(home)) - len(pods)
-        if kind.rolled_out(home) and serving >= kind.replicas(home) and not others:
+        wanted = kind.replicas(home)
+        if wait_s:
+            wanted = min(wanted, len(own))
+        if not kind.rolled_out(home, lists) or serving < wanted or len(own) != len(pods):
+            told = 0.0
+        elif not wait_s or (told and ground.clock.now() - told >= wait_s):
             return Done()
+        else:
+            told = told or ground.clock.now()
         await start.check(home, pods)
         await asyncio.sleep(ground.pace.poll_s)
 

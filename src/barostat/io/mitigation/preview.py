@@ -39,7 +39,8 @@ async def preview(context: ActContext) -> list[str]:
             "dry run, as the server would store it:",
             *_diff(context.kind.source(home), context.kind.source(tried)),
         ]
-        if plan.strategy == "stuck-rollout" or plan.rolls != "spares":
+        spared = plan.rolls == "spares" or (plan.rolls == "owner" and plan.strategy == "spare")
+        if plan.strategy == "stuck-rollout" or not spared:
             return lines
         spare = await spare_document(context, home, 0, "dry-run")
         made = await cluster.create(DEPLOYMENTS, spare, plan.target.namespace, dry_run=True)

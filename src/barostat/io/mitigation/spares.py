@@ -15,6 +15,7 @@ from barostat.io.mitigation.pod_scrapes import requests_cut
 from barostat.io.mitigation.target_reader import Denied, is_ready
 from barostat.io.mitigation.unit_starts import Start
 from barostat.platform.objects import condition, count, is_going, mapping, name_of, text
+from barostat.platform.workloads import OwnedKind
 from barostat.remedy.acts import (
     NOTHING_CUT,
     AwaitSpare,
@@ -44,7 +45,7 @@ def spare_labels(plan: RemedyPlan, index: int) -> dict[str, str]:
 
 async def spare_document(ground: ActContext, home: Object, index: int, key: str) -> dict[str, Any]:
     """The Deployment of a spare, as it is created. Errors: Denied."""
-    template: dict[str, Any] = copy.deepcopy(await ground.new_source(home))
+    template: dict[str, Any] = copy.deepcopy(await _new_template(ground, home))
     own = spare_labels(ground.plan, index)
     off = await ground.rotation_labels(home)
     metadata = template.setdefault("metadata", {})
@@ -73,6 +74,22 @@ async def spare_document(ground: ActContext, home: Object, index: int, key: str)
         },
         "spec": spec,
     }
+
+
+async def _new_template(ground: ActContext, home: Object) -> dict[str, Any]:
+    """The pod template with the change; of a kind that an owner makes a Deployment of, as the owner
+    would make it. Errors: Denied.
+    """
+    source, kind = await ground.new_source(home), ground.kind
+    if not isinstance(kind, OwnedKind):
+        return source
+    new, lists = kind.with_source(home, source), await ground.lists()
+    found = kind.spare_template(home, new, lists)
+    if found is None:
+        raise Denied(
+            Refused("the Deployment that home's owner makes does not hold home's template")
+        )
+    return found
 
 
 async def create(ground: ActContext, do: Do, act: CreateSpare) -> Done:

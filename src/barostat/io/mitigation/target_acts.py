@@ -227,8 +227,8 @@ async def patch_template(
     """
     for _ in range(TRIES):
         home = await ground.checked_home(do) if not act.back else await ground.claimed_home(do)
-        patched = is_patch_of(annotation(home, PATCHED), ground.plan.id)
-        if patched is not act.back:
+        ours = is_patch_of(annotation(home, PATCHED), ground.plan.id)
+        if (not ours) if act.back else ground.is_patched(home):
             return Done()
         if isinstance(act, UndoRollout):
             await _nobody_serves_less(ground, home, act)
@@ -238,6 +238,11 @@ async def patch_template(
             raise Denied(
                 Refused("home owns a pod or asks for one: its template is not written now")
             )
+        if act.back and ground.digest(home) == ground.plan.template:  # only the mark is left
+            gone = {"metadata": {"annotations": {PATCHED: None}}}
+            if await ground.merged(do, ground.resource, home, gone) is not None:
+                return Done()
+            continue
         if act.back:
             if not ground.is_patched(home):
                 raise Denied(Conflict("somebody changed home's template: it is left alone"))

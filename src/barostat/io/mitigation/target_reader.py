@@ -29,8 +29,8 @@ from barostat.judge.mitigation.changed_source import changed_source
 from barostat.judge.mitigation.measurements import Key, Look
 from barostat.judge.mitigation.rotation import rotation_labels, routing_services
 from barostat.judge.mitigation.target_objects import behind
-from barostat.platform.objects import condition, is_going, mapping, objects, text
-from barostat.platform.workloads import Revision, WorkloadKind
+from barostat.platform.objects import condition, is_going, objects, text
+from barostat.platform.workloads import OwnedKind, Revision, WorkloadKind, marks
 from barostat.remedy.acts import Conflict, Lost, Refused
 from barostat.remedy.acts import Failed as Failure
 from barostat.remedy.annotations import PATCHED, written_patch
@@ -168,11 +168,16 @@ class TargetReader:
 
     async def services(self, home: Object) -> list[Mapping[str, Any]]:
         """The Services that send requests to home's pods. Errors: Denied."""
-        return routing_services(self.kind, home, await self.listed(SERVICES))
+        kind, services = self.kind, await self.listed(SERVICES)
+        if not isinstance(kind, OwnedKind):
+            return routing_services(kind, home, services)
+        lists = await self.lists()
+        return routing_services(kind, home, services, kind.own_pods(home, lists), lists)
 
     async def rotation_labels(self, home: Object) -> dict[str, str]:
         """The labels that take a pod in and out of rotation. Errors: Denied."""
-        return rotation_labels(self.kind, home, await self.services(home))
+        lists = await self.lists() if isinstance(self.kind, OwnedKind) else {}
+        return rotation_labels(self.kind, home, await self.services(home), lists)
 
     async def in_rotation(self, home: Object) -> tuple[frozenset[str], frozenset[str]]:
         """Return (uids of pods that are ready in every one of the Services, uids of pods that are
@@ -189,7 +194,7 @@ class TargetReader:
 
 def annotation(item: Object, key: str) -> str:
     """An annotation, or empty."""
-    found = mapping(item, "metadata", "annotations").get(key)
+    found = marks(item).get(key)
     return found if isinstance(found, str) else ""
 
 

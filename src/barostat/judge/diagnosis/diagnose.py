@@ -32,6 +32,7 @@ from barostat.judge.diagnosis.wanted import wanted
 from barostat.judge.evidence.assemble import windows
 from barostat.judge.evidence.namespace_objects import nearby
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
+from barostat.platform.pods import engines_in
 from barostat.symptoms import symptoms
 
 SURE_ENOUGH = 0.45
@@ -134,7 +135,7 @@ def _replica(
     if len(reports) > 1:
         summary = (
             f"{summary.rstrip('.')} (engine {engine}; {len(same)} of {len(reports)} "
-            "data-parallel engines say so)."
+            f"{engines_in(recording.kubernetes, replica.name)} say so)."
         )
     silent = bool(replica.failed_scrapes or replica.scrapes) and not any(
         "kv_usage_ratio" in w.signals for w in by_engine.values()

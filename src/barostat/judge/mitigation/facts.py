@@ -20,8 +20,9 @@ from barostat.judge.mitigation.rotation import separable
 from barostat.judge.mitigation.target_objects import former_revision, is_stuck, since_of_revision
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.levers import levers
-from barostat.platform.objects import Object, condition, mapping, name_of, text
+from barostat.platform.objects import Object, condition, name_of, text
 from barostat.platform.placing import disruption_minimum, placeable, quota_left
+from barostat.platform.workloads import OwnedKind, marks
 from barostat.remedy.annotations import CLAIM, PATCHED, is_patch_to
 from barostat.remedy.plan import ROLLBACK, RemedyPlan
 from barostat.remedy.precheck import Facts
@@ -52,7 +53,6 @@ def facts(
     None if they could not be read.
     """
     lists, home = seen.lists, seen.home
-    marks = mapping(home, "metadata", "annotations")
     reasons = [
         (field, seen.unread[key])
         for field, key in (
@@ -66,7 +66,11 @@ def facts(
     ]  # fmt: skip
     if unread:
         reasons.append(("changes_last_hour", unread))
-    services, kept, rolled_out = seen.services(), seen.revisions(), seen.kind.rolled_out(home)
+    services, kept, rolled_out = (
+        seen.services(),
+        seen.revisions(),
+        seen.kind.rolled_out(home, lists),
+    )
     owner, autoscaler = _owner(seen, plan)
     placed = spare_place(seen, max(1, plan.units_needed))
     scrapes = [scrape.at for replica in seen.recording.replicas for scrape in replica.scrapes]
@@ -100,7 +104,7 @@ def facts(
         autoscaler=None if "horizontalpodautoscalers" not in lists else autoscaler,
         owner=owner,
         separable=None if services is None else separable(seen.kind, services),
-        claim=text(marks, CLAIM),
+        claim=text(marks(home), CLAIM),
         changes_last_hour=None if earlier is None else changes_last_hour(earlier, plan.id, seen.at),
         changes_per_hour=limits.changes_per_hour
         if limits.changes_per_hour is not None
@@ -170,7 +174,7 @@ def rollout_age_s(seen: TargetSnapshot) -> float:
     """Return the age of the last rollout that can be undone, in seconds; infinite if there is none
     (the first revision, our own change, only restarts).
     """
-    if is_patch_to(text(seen.home, "metadata", "annotations", PATCHED), digest(seen.source)):
+    if is_patch_to(text(marks(seen.home), PATCHED), digest(seen.source)):
         return math.inf
     kept = seen.revisions() or []
     since = since_of_revision(kept)
@@ -215,7 +219,7 @@ def spare_place(seen: TargetSnapshot, units: int = 1) -> tuple[bool, str] | None
     nodes, pods = seen.lists.get("nodes"), seen.lists.get(ALL_PODS)
     if nodes is None or pods is None:
         return None
-    return placeable(seen.kind.unit_templates(seen.home) * units, nodes, pods)
+    return placeable(seen.kind.placed_templates(seen.home, seen.lists) * units, nodes, pods)
 
 
 def _quota_left(seen: TargetSnapshot) -> int | None:
@@ -223,8 +227,9 @@ def _quota_left(seen: TargetSnapshot) -> int | None:
     quotas = seen.lists.get("resourcequotas")
     if quotas is None:
         return None
-    templates = seen.kind.unit_templates(seen.home)
-    beside = _SPARE_COUNTS if seen.kind.rolls == "spares" else ()
+    templates = seen.kind.placed_templates(seen.home, seen.lists)
+    makes = seen.kind.rolls == "spares" or (isinstance(seen.kind, OwnedKind) and seen.kind.makes)
+    beside = _SPARE_COUNTS if makes else ()
     left = min(quota_left(template, quotas, beside) for template in templates)
     return left // len(templates)
 

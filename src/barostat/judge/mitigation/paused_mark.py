@@ -16,6 +16,7 @@ from typing import Any
 
 from barostat.platform.objects import Object, text
 from barostat.platform.owner import ARGO_SKIP, KEDA_PAUSED, Switch
+from barostat.platform.workloads import marks
 from barostat.remedy.annotations import PAUSED
 from barostat.remedy.plan import PausedOwner
 
@@ -39,7 +40,7 @@ Who = tuple[str, str, str]
 
 def read_mark(home: Object) -> tuple[list[Any], str]:
     """(what the workload's mark holds, why it cannot be read, as a whole or an entry of it)."""
-    written = text(home, "metadata", "annotations", PAUSED)
+    written = text(marks(home), PAUSED)
     if not written:
         return [], ""
     try:

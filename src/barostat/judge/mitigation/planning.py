@@ -34,6 +34,7 @@ from barostat.core.proposed_change import (
     SetEnvironment,
     SetFlag,
 )
+from barostat.core.units import many
 from barostat.core.window import Window
 from barostat.judge.advice.change_text import as_written, beside_today
 from barostat.judge.advice.tried_steps import TRIED_FOR, with_ranked_steps
@@ -48,12 +49,14 @@ from barostat.judge.mitigation.paused_mark import paused_by
 from barostat.judge.mitigation.pod_times import drain_s_of, with_times_of
 from barostat.judge.mitigation.promise import promise, promise_of_rollback
 from barostat.judge.mitigation.requested_lever import Requested, RequestedChange, RequestedLever
+from barostat.judge.mitigation.rollout_gpus import rollout_gpus
+from barostat.judge.mitigation.rotation import rotation_labels, selects, separable
 from barostat.judge.mitigation.standing_change import made_else
 from barostat.judge.mitigation.start_refused import would_not_start
 from barostat.judge.mitigation.target_objects import former_revision, is_stuck
 from barostat.judge.mitigation.target_snapshot import TargetSnapshot
 from barostat.platform.objects import mapping, name_of, text
-from barostat.platform.workloads import CanaryKind, NumberedKind
+from barostat.platform.workloads import CanaryKind, NumberedKind, OwnedKind, marks
 from barostat.remedy.annotations import ENDED
 from barostat.remedy.plan import (
     ASKED_FOR,
@@ -195,7 +198,7 @@ def plan_for(
             because=chosen.because,
             gpus=seen.kind.unit_gpus(seen.home),
             autonomy=wish.autonomy,
-            parent=text(metadata, "annotations", ENDED),
+            parent=text(marks(seen.home), ENDED),
             bounds=_bounds(seen, wish, expectation),
             edge=live_edge(seen.gateways) if strategy == "edge-live" else None,
             **_owners_roll(seen, strategy),
@@ -208,11 +211,11 @@ def plan_for(
 
 def _owners_roll(seen: TargetSnapshot, strategy: Strategy) -> dict[str, Any]:
     """How the units get the change, as fields of the plan."""
-    if strategy not in ("canary", "rolling"):
+    if strategy not in ("canary", "rolling") and not isinstance(seen.kind, OwnedKind):
         return {"rolls": seen.kind.rolls or "spares"}
     return {
-        "rolls": "owner" if strategy == "rolling" else "canary",
-        "canary": "none" if strategy == "rolling" else "live",
+        "rolls": "canary" if strategy == "canary" else "owner",
+        "canary": "live" if strategy == "canary" else "none",
         "surge": seen.kind.surge(seen.home),
         "unavailable": seen.kind.unavailable(seen.home),
     }
@@ -502,9 +505,10 @@ def _strategy(
                 f"replicas are added one at a time: {seen.replicas + 1} is the next number"
             )
         return "scale-out"
-    if seen.kind.why_not(seen.home):
+    if seen.why_not():
         return "rolling"  # by its owner, once a person has put the change there
-    done, paused = seen.kind.rolled_out(seen.home), seen.kind.is_paused(seen.home)
+    done = seen.kind.rolled_out(seen.home, seen.lists)
+    paused = seen.kind.is_paused(seen.home)
     if change.kind == "revision" and is_stuck(
         seen.revisions() or [], rolled_out=done, paused=paused
     ):
@@ -524,6 +528,8 @@ def _strategy(
     floor = (
         remedy.floor_replicas if remedy.floor_replicas is not None else max(1, seen.replicas - 1)
     )
+    if isinstance(seen.kind, OwnedKind):
+        return _by_owner(seen, seen.kind, wish, change, min(floor, serving))
     kept = min(serving, seen.replicas - 1)
     place, stays = spare_place(seen), _stays_behind(seen)
     if wish.in_place or stays or (serving == 0 and (place is None or not place[0])):
@@ -547,6 +553,70 @@ def _strategy(
         )
         return NoRemedy(f"no node takes a spare replica ({place[1]}); {more}")
     return "spare"
+
+
+def _by_owner(
+    seen: TargetSnapshot, kind: OwnedKind, wish: Wish, change: ConfigChange, floor: int
+) -> Strategy | NoRemedy:
+    """A spare that proves the change before the owner rolls it, where there can be one; else the
+    rollout alone, which a person has to agree to.
+    """
+    surge, unavailable = kind.surge(seen.home), kind.unavailable(seen.home)
+    kept = max(0, seen.replicas - unavailable)
+    if kept < floor:
+        return NoRemedy(
+            f"its owner takes {many(unavailable, kind.unit)} away at a time, so {kept} would serve, "
+            f"and the floor is {floor}. {kind.without_surge}"
+        )
+    place = spare_place(seen, max(1, surge))
+    if place is None:
+        return NoRemedy(
+            "whether a spare could be placed could not be read: "
+            f"{seen.unread.get('nodes') or seen.unread.get('all pods', '')}"
+        )
+    if surge and not place[0]:
+        return NoRemedy(rollout_gpus(seen))
+    why = "" if place[0] else f"no node takes a spare: {place[1]}"
+    why = why or ("--in-place" if wish.in_place else _no_spare(seen, kind, change))
+    if not why:
+        return "spare"
+    if wish.autonomy == "act" and kind.makes:
+        return NoRemedy(
+            f"without a spare ({why}) its owner gives the change to all replicas before the load "
+            "proves it: that takes a person's yes (--autonomy recommend)"
+        )
+    return "rolling"
+
+
+def _no_spare(seen: TargetSnapshot, kind: OwnedKind, change: ConfigChange) -> str:
+    """Why no spare can be made like the units that the owner makes; empty if one can."""
+    if not kind.makes:
+        return "its replicas have no pod template of their own"
+    made = changed_source(kind, seen.home, change)
+    if isinstance(made, NotChanged):
+        return made.why
+    new = kind.with_source(seen.home, made)
+    if kind.spare_template(seen.home, new, seen.lists) is None:
+        return "what its owner would make of the change cannot be told from its Deployment"
+    services = seen.services() or []
+    off = rotation_labels(kind, seen.home, services, seen.lists)
+    if not separable(kind, services):
+        return "no Service selects its pods by labels that can come off"
+    if kind.name_label in off and kind.needs_its_name(seen.home, seen.lists):
+        return f"a Service selects on {kind.name_label}, which its owner's webhook needs"
+    left = {
+        key: found
+        for key, found in kind.pod_labels(seen.home, seen.lists).items()
+        if key not in off
+    }
+    pools = [
+        pool
+        for key, found in seen.lists.items()
+        if key.startswith("inferencepools")
+        for pool in found
+    ]
+    early = next((name_of(pool) for pool in pools if selects(pool, left)), "")
+    return f"InferencePool {early} would send requests to it before it joins" if early else ""
 
 
 def _stays_behind(seen: TargetSnapshot) -> str:
@@ -636,7 +706,7 @@ def rollback_plan(seen: TargetSnapshot, done: RemedyPlan, wish: Wish) -> RemedyP
         template=digest(seen.source),
         because=taking_back(done.id),
         autonomy=wish.autonomy,
-        parent=text(seen.home, "metadata", "annotations", ENDED),
+        parent=text(marks(seen.home), ENDED),
         owners=paused_by(seen.home, done.id),
         bounds=_bounds(seen, wish, expectation),
     )

@@ -11,6 +11,7 @@ from barostat.core.diagnosis import NOTHING_WRONG, ReplicaReport
 from barostat.judge.mitigation.target_snapshot import TargetSnapshot
 from barostat.platform.objects import name_of, text
 from barostat.platform.owner import Owner
+from barostat.platform.workloads import OwnedKind
 from barostat.remedy.plan import RemedyPlan, lint
 from barostat.remedy.precheck import Facts, refusals
 
@@ -78,8 +79,10 @@ def hinderers(seen: TargetSnapshot, strategy: str) -> tuple[Owner, ...]:
     if strategy in ("edge-only", "edge-live"):
         return ()
     found = seen.writers()
-    if why := seen.kind.why_not(seen.home):
+    if why := seen.why_not():
         return (own_controller(seen, why), *found)
+    if strategy == "scale-out" and isinstance(seen.kind, OwnedKind):
+        return (own_controller(seen, seen.kind.scale_by_hand), *found)
     return tuple(
         owner
         for owner in found

@@ -4,21 +4,28 @@ rotation when they come off; and what each pod in rotation gets of the requests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from barostat.core.window import Window
 from barostat.platform.objects import Object, mapping, objects, text
-from barostat.platform.workloads import WorkloadKind
+from barostat.platform.workloads import Lists, WorkloadKind
 
 
 def routing_services(
-    kind: WorkloadKind, home: Object, services: Iterable[Object], pods: Iterable[Object] = ()
+    kind: WorkloadKind,
+    home: Object,
+    services: Iterable[Object],
+    pods: Iterable[Object] = (),
+    lists: Lists[Object] = MappingProxyType({}),
 ) -> list[Object]:
     """Return the Services that send requests to home's pods. One without a selector sends none.
 
-    `pods`: home's pods, whose common labels count where home's own templates have none.
+    `pods`: home's pods, whose common labels count where home's own templates have none. `lists`:
+    what the kind reads besides.
     """
-    labels = kind.labels(home) or _common_labels(pods)
+    labels = kind.pod_labels(home, lists) or _common_labels(pods)
 
     def selects(service: Object) -> bool:
         selector = mapping(service, "spec", "selector")
@@ -40,11 +47,16 @@ def _common_labels(pods: Iterable[Object]) -> Object:
     }
 
 
-def rotation_labels(kind: WorkloadKind, home: Object, services: Iterable[Object]) -> dict[str, str]:
+def rotation_labels(
+    kind: WorkloadKind,
+    home: Object,
+    services: Iterable[Object],
+    lists: Lists[Object] = MappingProxyType({}),
+) -> dict[str, str]:
     """Return the labels that these Services and home's own selector find the pods by, without those
-    that home's owner needs.
+    that home's owner needs. `lists`: what the kind reads besides.
     """
-    labels, selector = kind.labels(home), mapping(home, "spec", "selector")
+    labels, selector = kind.pod_labels(home, lists), kind.pod_selector(home, lists)
     found = {key: str(value) for key, value in mapping(selector, "matchLabels").items()}
     wanted = {
         text(entry, "key")
@@ -66,6 +78,13 @@ def separable(kind: WorkloadKind, services: list[Object]) -> bool:
     return bool(services) and all(
         set(mapping(service, "spec", "selector")) - set(kind.fixed_labels) for service in services
     )
+
+
+def selects(pool: Object, labels: Mapping[str, Any]) -> bool:
+    """True if the InferencePool sends requests to a pod with these labels."""
+    selector = mapping(pool, "spec", "selector")
+    wanted = mapping(selector, "matchLabels") or selector
+    return bool(wanted) and all(labels.get(key) == found for key, found in wanted.items())
 
 
 STARVED = 0.5

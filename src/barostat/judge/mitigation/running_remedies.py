@@ -12,7 +12,7 @@ from barostat.core.diagnosis import HeldLimit, PodRole, RunningRemedy
 from barostat.core.errors import InputError
 from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.platform.objects import Object, instant, mapping, name_of, text, value
-from barostat.platform.workloads import kind_named
+from barostat.platform.workloads import kind_named, marks
 from barostat.remedy.annotations import CLAIM, EVENT_REASON, INCIDENT, LABELS, SPARE, read_claim
 from barostat.remedy.record import KEY, from_json
 from barostat.remedy.state import State
@@ -21,7 +21,7 @@ from barostat.remedy.step import Phase
 
 def claimed(workloads: Iterable[Object]) -> list[Object]:
     """Return the workloads on which a change is in flight."""
-    return [item for item in workloads if text(item, "metadata", "annotations", CLAIM)]
+    return [item for item in workloads if text(marks(item), CLAIM)]
 
 
 def phases(events: Iterable[Object]) -> dict[str, str]:
@@ -48,7 +48,7 @@ def running(
 
     `record`: the ConfigMap of the incident; None if it cannot be read. `pods`: of its namespace.
     """
-    claim = read_claim(text(workload, "metadata", "annotations", CLAIM))
+    claim = read_claim(text(marks(workload), CLAIM))
     state = _state(record)
     phase = phases(events).get(claim.incident) or (state.phase if state is not None else "")
     return RunningRemedy(

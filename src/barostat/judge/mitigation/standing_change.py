@@ -14,6 +14,7 @@ from barostat.judge.manifest_edit.flag_surgery import NotChanged, set_flag
 from barostat.judge.manifest_edit.pod_spec_change import STARTUP, pod_spec_now
 from barostat.judge.mitigation.target_snapshot import TargetSnapshot
 from barostat.platform.objects import name_of, quantity, text
+from barostat.platform.workloads import marks
 from barostat.remedy.annotations import PATCHED, written_patch
 from barostat.remedy.plan import RemedyPlan
 
@@ -27,9 +28,7 @@ def made_else(seen: TargetSnapshot, done: RemedyPlan) -> str:
     """
     change = done.change
     if change.kind == "revision":
-        as_left = text(seen.home, "metadata", "annotations", PATCHED) == written_patch(
-            done.id, digest(seen.source)
-        )
+        as_left = text(marks(seen.home), PATCHED) == written_patch(done.id, digest(seen.source))
         return (
             ""
             if as_left

@@ -16,7 +16,7 @@ from barostat.judge.mitigation.rotation import routing_services
 from barostat.judge.mitigation.target_objects import behind
 from barostat.platform.objects import Object, text
 from barostat.platform.owner import Owner, owners
-from barostat.platform.workloads import Api, Revision, WorkloadKind, kind_named
+from barostat.platform.workloads import Api, OwnedKind, Revision, WorkloadKind, kind_named
 
 ALL_PODS = "all pods"
 
@@ -78,7 +78,17 @@ class TargetSnapshot:
         found = self.lists.get("services")
         if found is None:
             return None
-        return routing_services(self.kind, self.home, found, self.pods() or ())
+        return routing_services(self.kind, self.home, found, self.pods() or (), self.lists)
+
+    def why_not(self) -> str:
+        """Return why a remedy cannot change the target and how a person can; empty if it can."""
+        if self.held is not None and isinstance(self.kind, OwnedKind):
+            api, name = self.held
+            return (
+                f"its template is in the {api.kind} {name}, which others may use: apply the patch "
+                "there, or give the object a template of its own"
+            )
+        return self.kind.why_not(self.home)
 
     def pods(self) -> list[Object] | None:
         """Return the target's pods that serve requests for a unit."""

@@ -10,6 +10,7 @@ from barostat.engines.vllm.logs.digest import LogDigest
 from barostat.engines.vllm.metrics.scrapes import EngineScrapes, Scrape, engines_of, in_order
 from barostat.judge.evidence.assemble import windows
 from barostat.judge.evidence.recording import Recording, ReplicaRecording
+from barostat.platform.pods import engines_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def engine_scrapes(replica: ReplicaRecording, index: str | None = None) -> Engin
 @dataclass(frozen=True, slots=True)
 class BusiestEngine:
     """The engine of a recording that has most requests. `notes`: what it stands for, and which of its
-    data-parallel engines preempt, a sentence each.
+    engines preempt, a sentence each.
     """
 
     replica: ReplicaRecording
@@ -123,7 +124,8 @@ def _others(
         )
     if len(engines) > 1:
         notes.append(
-            f"{window.replica} has {len(engines)} data-parallel engines: engine {index}, "
+            f"{window.replica} has {len(engines)} "
+            f"{engines_in(recording.kubernetes, window.replica)}: engine {index}, "
             f"{busiest}, stands for each, with its own share{_preempting(engines)}"
         )
     return tuple(notes)

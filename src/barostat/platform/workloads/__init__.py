@@ -7,22 +7,26 @@ templates are is read and advised on; one that also says how it rolls (`rolls`) 
 """
 
 from barostat.platform.workloads._canary import CanaryKind
-from barostat.platform.workloads._kind import Api, Part, Place, Revision, Rolls, WorkloadKind
+from barostat.platform.workloads._kind import Api, Lists, Part, Place, Revision, Rolls, WorkloadKind
 from barostat.platform.workloads._known import (
     kind_named,
     kind_of_plural,
     kind_typed,
     kinds,
+    marks,
     spellings,
     words_to_type,
 )
 from barostat.platform.workloads._numbered import Makes, NumberedKind
+from barostat.platform.workloads._owned import OwnedKind
 
 __all__ = [
     "Api",
     "CanaryKind",
+    "Lists",
     "Makes",
     "NumberedKind",
+    "OwnedKind",
     "Part",
     "Place",
     "Revision",
@@ -32,6 +36,7 @@ __all__ = [
     "kind_of_plural",
     "kind_typed",
     "kinds",
+    "marks",
     "spellings",
     "words_to_type",
 ]

@@ -130,7 +130,7 @@ class WorkloadKind:
     has none. `by_hand`: why Barostat does not change it, and how a person does. `reverts`: what
     happens to an edit of the objects below it. `without_surge`: how its owner rolls out without
     extra GPUs, as a sentence. `apply`: how a person makes a change if a patch of the object is not
-    enough.
+    enough. `marks_path`: annotations of it that its controller does not pass on to its pods.
     """
 
     api: Api
@@ -153,6 +153,7 @@ class WorkloadKind:
     reverts: str = ""
     without_surge: str = ""
     apply: str = ""
+    marks_path: tuple[str, ...] = ("metadata", "annotations")
 
     # --- what it is made of
 
@@ -173,6 +174,21 @@ class WorkloadKind:
     def labels(self, item: Object) -> Object:
         """Return the labels of every pod that serves requests."""
         return mapping(self.template(item), "metadata", "labels")
+
+    def pod_labels(self, item: Object, lists: Lists[Object]) -> Object:
+        """Return the same where other objects (`reads`) may have to tell."""
+        del lists
+        return self.labels(item)
+
+    def pod_selector(self, item: Object, lists: Lists[Object]) -> Object:
+        """Return the selector by which its controller knows its pods."""
+        del lists
+        return mapping(item, "spec", "selector")
+
+    def placed_templates(self, item: Object, lists: Lists[Object]) -> list[Object]:
+        """Return one template per pod of an additional unit, as its controller makes them."""
+        del lists
+        return self.unit_templates(item)
 
     def routes(self, item: Object, service: Object) -> bool:
         """True if requests reach its pods through this Service, whose selector matches them."""
@@ -333,8 +349,9 @@ class WorkloadKind:
         """Return the revisions that the cluster keeps, oldest first; the last one is current."""
         return []
 
-    def rolled_out(self, item: Object) -> bool:
+    def rolled_out(self, item: Object, lists: Lists[Object]) -> bool:
         """True if every unit runs the current source and no rollout is paused."""
+        del item, lists
         return True
 
     def is_paused(self, item: Object) -> bool:

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from barostat.core.rules import exported
+from barostat.platform.objects import Object, mapping, text
 from barostat.platform.workloads._kind import WorkloadKind
 
 _PACKAGE, _FOLDER = "barostat.platform.workloads", str(Path(__file__).parent)
@@ -30,6 +31,13 @@ def kind_named(name: str) -> WorkloadKind | None:
 def kind_of_plural(plural: str) -> WorkloadKind | None:
     """The kind of that plural name (`deployments`), or None."""
     return next((kind for kind in kinds() if kind.api.plural == plural), None)
+
+
+def marks(item: Object) -> Object:
+    """The annotations of the object that remedies leave there, by its kind."""
+    kind = kind_named(text(item, "kind"))
+    path = kind.marks_path if kind is not None else WorkloadKind.marks_path
+    return mapping(item, *path)
 
 
 @cache

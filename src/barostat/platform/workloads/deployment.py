@@ -58,8 +58,9 @@ class Deployment(WorkloadKind):
         newest = {text(kept, "metadata", "uid") for _, kept in numbered[-1:]}
         return [pod for pod in staying(lists.get("pods", [])) if owned_by(pod, newest)]
 
-    def rolled_out(self, item: Object) -> bool:
+    def rolled_out(self, item: Object, lists: Lists[Object]) -> bool:
         """True if the newest revision owns every pod and nothing is paused."""
+        del lists
         if self.is_paused(item):
             return False
         seen = (count(item, "status", "observedGeneration") or 0) >= (

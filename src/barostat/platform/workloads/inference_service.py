@@ -12,21 +12,18 @@ Source: serving.kserve.io/v1beta1; reconcilers/deployment of kserve v0.20.0.
 from __future__ import annotations
 
 from barostat.platform.objects import Object, mapping, text
-from barostat.platform.workloads._kind import (
-    Api,
-    Place,
-    WorkloadKind,
-    surge_of,
-    unavailable_of,
-)
+from barostat.platform.workloads._kind import Api, Place, surge_of, unavailable_of
+from barostat.platform.workloads._owned import OwnedKind
 
 _PREDICTOR = ("spec", "predictor")
 _MODE = "serving.kserve.io/deploymentMode"
 _KNATIVE = ("Serverless", "Knative")
 
 
-class InferenceService(WorkloadKind):
-    """KServe makes a Deployment (or a Knative Service) of its predictor."""
+class InferenceService(OwnedKind):
+    """KServe makes a Deployment (or a Knative Service) of its predictor, and passes the annotations of
+    the object on to the pods.
+    """
 
     api = Api("InferenceService", "inferenceservices", "serving.kserve.io", "v1beta1", "isvc")
     places = (
@@ -44,12 +41,11 @@ class InferenceService(WorkloadKind):
     whole = False
     replicas_path = (*_PREDICTOR, "minReplicas")
     default_replicas = None
-    by_hand = (
-        "KServe rolls a changed predictor by itself: with v0.20 or newer add it as an entry of "
-        "spec.canary first (its own Deployment, trafficPercent), watch it with `barostat diagnose`, "
-        "then put it into spec.predictor and remove the entry; with an older one apply the patch "
-        "and take it back with the former predictor"
-    )
+    reads = ("replicasets", "deployments")
+    makes = "-predictor"
+    internal_annotations = "internal.serving.kserve.io/"
+    marks_path = ("status", "annotations")
+    scale_by_hand = "apply the patch: KServe, or its autoscaler, adds the replica"
     reverts = "KServe writes the whole spec of the Deployment again"
     without_surge = (
         "Set spec.predictor.deploymentStrategy to a rollingUpdate with maxSurge 0 and maxUnavailable 1 "
@@ -64,7 +60,18 @@ class InferenceService(WorkloadKind):
                 "spec.predictor.canaryTrafficPercent 20, watch the new revision with `barostat "
                 "diagnose`, then set 100; 0 gives all requests back to the former revision"
             )
+        if mapping(item, *_PREDICTOR, "workerSpec"):
+            return (
+                "KServe starts all pods of a predictor with workerSpec again beside those that run, "
+                "which takes twice their GPUs: apply the patch when they are free, then `barostat "
+                "diagnose`; the former predictor takes it back"
+            )
         return super().why_not(item)
+
+    def query(self, name: str, item: Object | None) -> str:
+        """By the label of the Deployment's selector, too: a spare has it only while it serves."""
+        named = super().query(name, item)
+        return f"{named},app=isvc.{name}-predictor" if item and not self.is_knative(item) else named
 
     def is_knative(self, item: Object) -> bool:
         """True if Knative runs its pods."""

@@ -81,8 +81,9 @@ class LeaderWorkerSet(NumberedKind):
         leader, worker = self.template(item), self.parts(item)[-1:]
         return [leader, *(part.template for part in worker for _ in range(part.size - 1))]
 
-    def rolled_out(self, item: Object) -> bool:
+    def rolled_out(self, item: Object, lists: Lists[Object]) -> bool:
         """True if every group has the present template."""
+        del lists
         updated = count(item, "status", "updatedReplicas") or 0
         rolling = condition(item, "UpdateInProgress").get("status") == "True"
         return updated >= self.replicas(item) and not rolling

@@ -16,13 +16,14 @@ from typing import Any
 from barostat.platform.objects import Object, mapping, objects, sequence, text
 from barostat.platform.workloads._kind import (
     Api,
+    Lists,
     Place,
     Refusal,
-    WorkloadKind,
     put,
     surge_of,
     unavailable_of,
 )
+from barostat.platform.workloads._owned import OwnedKind
 
 _CONTAINERS, _MAIN = ("spec", "template", "containers"), "main"
 _ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
@@ -31,7 +32,7 @@ _CONFIG = Api(
 )
 
 
-class LLMInferenceService(WorkloadKind):
+class LLMInferenceService(OwnedKind):
     """Decode pods stand in `spec`, prefill pods in `spec.prefill`."""
 
     api = Api(
@@ -70,14 +71,36 @@ class LLMInferenceService(WorkloadKind):
     pod_suffix = "-kserve.*"
     whole = False
     default_replicas = None
-    by_hand = (
-        "KServe rolls a changed template by itself: make a second LLMInferenceService with the change "
-        "in the same spec.router.route group with a small weight, watch it with `barostat diagnose`, "
-        "then apply the patch to this one and delete the second; prefill and decode have templates "
-        "apart"
-    )
+    reads = ("replicasets", "deployments")
+    makes = "-kserve"
+    scale_by_hand = "apply the patch: KServe adds the replica"
     reverts = "KServe writes the Deployment again from the LLMInferenceService"
     without_surge = "Set spec.rolloutStrategy to maxSurge 0 and maxUnavailable 1 first."
+
+    def why_not(self, item: Object) -> str:
+        """Groups and halves have no template of which one pod would prove the change."""
+        beside = (
+            "make a second LLMInferenceService with the change in the same spec.router.route group "
+            "with a small weight, watch it with `barostat diagnose`, then apply the patch to this one "
+            "and delete the second"
+        )
+        if mapping(item, "spec", "prefill"):
+            return (
+                "prefill and decode have templates apart, and which of them is to change is for a "
+                f"person to say: {beside}"
+            )
+        if mapping(item, "spec", "worker"):
+            return f"its replicas are groups of pods, which KServe replaces by itself: {beside}"
+        return super().why_not(item)
+
+    def has_seen(self, item: Object, lists: Lists[Object]) -> bool:
+        """As any kind; a variable that a change has added must be gone once it is taken back."""
+        made = self.made_template(item, lists)
+        own, theirs = (
+            _variables(_main(one))
+            for one in (item, {"spec": {"template": made["spec"]}} if made else {})
+        )
+        return own.get(_ADDITIONAL) == theirs.get(_ADDITIONAL) and super().has_seen(item, lists)
 
     def edited(
         self, item: Object, edit: Callable[[Object], Object | Refusal]
@@ -88,8 +111,7 @@ class LLMInferenceService(WorkloadKind):
         main = _main(item)
         if main is None or main.get("args") or main.get("command"):
             return super().edited(item, edit)
-        variables = {text(entry, "name"): text(entry, "value") for entry in objects(main, "env")}
-        words = variables.get(_ADDITIONAL, "").split()
+        words = _variables(main).get(_ADDITIONAL, "").split()
         engine = {**main, "args": ["vllm", "serve", *words]}
         made = edit({"spec": {"containers": [engine]}})
         if not isinstance(made, Mapping):
@@ -144,6 +166,10 @@ class LLMInferenceService(WorkloadKind):
     def ready(self, item: Object) -> int | None:
         """The status does not count pods."""
         return None
+
+
+def _variables(container: Object | None) -> dict[str, str]:
+    return {text(entry, "name"): text(entry, "value") for entry in objects(container or {}, "env")}
 
 
 def _main(item: Object) -> Object | None:

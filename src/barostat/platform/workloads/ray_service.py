@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from barostat.platform.objects import Object, text
-from barostat.platform.workloads._kind import Api, Part, Place, WorkloadKind, put
+from barostat.platform.objects import Object, count, mapping, text
+from barostat.platform.workloads._kind import Api, Found, Lists, Part, Place, put
+from barostat.platform.workloads._owned import OwnedKind
 from barostat.platform.workloads.ray_cluster import runs_engines
 from barostat.platform.yaml_block import Block, blocks, scalar_after, with_entries, with_scalar
 
@@ -22,12 +23,15 @@ _ARGUMENTS = "engine_kwargs"
 _REPLICAS = ("num_replicas", "min_replicas")
 _TEXT = ("spec", "serveConfigV2")
 _CONFIG = ("spec", "rayClusterConfig")
+_SEEN = ("status", "observedGeneration")
 _WORKERS = (*_CONFIG, "workerGroupSpecs")
 _CLUSTER = (*_WORKERS, "*", "template")
 
 
-class RayService(WorkloadKind):
-    """A change goes into the text of `serveConfigV2`, with place and comments kept."""
+class RayService(OwnedKind):
+    """A change goes into the text of `serveConfigV2`, with place and comments kept. Its replicas are
+    Ray Serve's: the status says how they are, and several may run in one pod.
+    """
 
     api = Api("RayService", "rayservices", "ray.io", "v1")
     selector_path = ()
@@ -40,6 +44,8 @@ class RayService(WorkloadKind):
     pod_suffix = "-.*-(head|worker)-.*"
     whole = False
     default_replicas = None
+    units_are_pods = False
+    scale_by_hand = "apply the patch: Ray Serve adds the replica on a worker that has room"
     without_surge = "Change serveConfigV2 alone: it rolls on the same cluster."
     reverts = "the RayService's operator owns the RayClusters"
 
@@ -57,10 +63,25 @@ class RayService(WorkloadKind):
                 "serveConfigV2 is an outage for as long as the engine starts: set num_replicas to 2 "
                 "first, or apply the patch in a quiet hour"
             )
+        return ""
+
+    def has_seen(self, item: Object, lists: Lists[Object]) -> bool:
+        """By the generation that KubeRay has noted."""
+        del lists
+        seen, present = (count(item, *path) or 0 for path in (_SEEN, ("metadata", "generation")))
+        return seen >= present
+
+    def newest_pods(self, item: Object, lists: Lists[Found]) -> list[Found]:
+        """Return its pods: which replica runs what is not to be seen there."""
+        return self.own_pods(item, lists)
+
+    def rolled_out(self, item: Object, lists: Lists[Object]) -> bool:
+        """True if KubeRay has seen the present state, and Ray Serve says that all runs."""
+        applications = mapping(item, "status", "activeServiceStatus", "applicationStatuses")
         return (
-            "Ray Serve replaces the replicas of a changed serveConfigV2 by itself, a fifth at a time "
-            "and undrained, and no replica proves the change first: apply the patch, then `barostat "
-            "diagnose`; the former text takes it back"
+            self.has_seen(item, lists)
+            and bool(applications)
+            and all(map(_runs, applications.values()))
         )
 
     def answers(self, pod: Object) -> bool:
@@ -116,6 +137,13 @@ class RayService(WorkloadKind):
             return
         words = template["spec"]["containers"][0]["args"]
         put(new, _TEXT, with_entries(text(new, *_TEXT), _ARGUMENTS, _entries(words)))
+
+
+def _runs(application: Any) -> bool:
+    """True for an application whose deployments all have the replicas of its present text."""
+    deployments = mapping(application, "serveDeploymentStatuses").values()
+    healthy = all(text(found, "status") == "HEALTHY" for found in deployments)
+    return text(application, "status") == "RUNNING" and healthy
 
 
 def _replicas(item: Object) -> tuple[str, str]:

@@ -120,8 +120,9 @@ class Rollout(CanaryKind):
             return 0
         return unavailable_of({"rollingUpdate": _canary(item)}, self.replicas(item))
 
-    def rolled_out(self, item: Object) -> bool:
+    def rolled_out(self, item: Object, lists: Lists[Object]) -> bool:
         """True if the steps are over and the stable ReplicaSet is the present one."""
+        del lists
         status = mapping(item, "status")
         current = text(status, "currentPodHash")
         updated = count(status, "updatedReplicas") or 0

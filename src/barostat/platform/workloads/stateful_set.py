@@ -37,10 +37,11 @@ class StatefulSet(NumberedKind):
     reads = ("controllerrevisions",)
     hold_path = ("spec", "updateStrategy")
 
-    def rolled_out(self, item: Object) -> bool:
+    def rolled_out(self, item: Object, lists: Lists[Object]) -> bool:
         """True if the controller has seen the present template and every pod runs it. (OnDelete
         never moves `currentRevision`.)
         """
+        del lists
         wanted = self.replicas(item)
         updated = count(item, "status", "updatedReplicas") or 0
         return _seen(item) and updated == wanted == (count(item, "status", "replicas") or 0)

@@ -29,7 +29,7 @@ def test_a_rollout_is_over_when_the_newest_revision_owns_every_pod() -> None:
         "spec": {"replicas": 2},
         "status": {"observedGeneration": 2, "updatedReplicas": 2, "replicas": 2},
     }
-    assert KIND.rolled_out(done)
-    assert not KIND.rolled_out({**done, "spec": {"replicas": 2, "paused": True}})
-    assert not KIND.rolled_out({**done, "status": {**done["status"], "replicas": 3}})
-    assert not KIND.rolled_out({**done, "metadata": {"generation": 3}})
+    assert KIND.rolled_out(done, {})
+    assert not KIND.rolled_out({**done, "spec": {"replicas": 2, "paused": True}}, {})
+    assert not KIND.rolled_out({**done, "status": {**done["status"], "replicas": 3}}, {})
+    assert not KIND.rolled_out({**done, "metadata": {"generation": 3}}, {})

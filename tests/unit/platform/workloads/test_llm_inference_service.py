@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import copy
 
-from tests.support.kind_samples import FLAG, NEW, OLD, Sample, container, head, replica_set
+from tests.support.kind_samples import (
+    FLAG,
+    NEW,
+    OLD,
+    Sample,
+    container,
+    deployment,
+    head,
+    replica_set,
+)
 
 from barostat.core.change import ConfigChange
 from barostat.judge.manifest_edit.source_patch import own_patch
+from barostat.platform.workloads.llm_inference_service import KIND
 
 _LABELS = {
     "app.kubernetes.io/name": "chat",
     "app.kubernetes.io/part-of": "llminferenceservice",
     "llm-d.ai/role": "decode",
 }
-_DEPLOYMENT = ("deployments", {"kind": "Deployment", "metadata": {"name": "chat-kserve"}})
 CHANGE = ConfigChange("argument", FLAG, OLD, NEW)
 SAMPLE = Sample(
     {**head("LLMInferenceService"), "spec": {"template": {"containers": [container()]}}},
     _LABELS,
-    (_DEPLOYMENT, replica_set()),
+    (deployment("chat-kserve", _LABELS, container()), replica_set()),
     {"spec": {"template": {"containers": [container([FLAG, NEW])]}}},
     role="decode",
-    says="spec.router.route",
 )
 
 
@@ -52,3 +60,22 @@ def test_without_a_template_the_configuration_behind_it_is_changed() -> None:
 def test_the_scheduler_does_not_answer_for_an_engine() -> None:
     labels = {"app.kubernetes.io/component": "llminferenceservice-router-scheduler"}
     assert not SAMPLE.kind.answers({"metadata": {"labels": labels}})
+
+
+def test_halves_and_groups_are_for_a_person() -> None:
+    for key, says in (("prefill", "which of them is to change"), ("worker", "groups of pods")):
+        item = copy.deepcopy(SAMPLE.item)
+        item["spec"][key] = {"template": {"containers": [container()]}}
+        assert says in SAMPLE.kind.why_not(item)
+
+
+def test_a_variable_that_a_change_has_added_is_gone_once_it_is_taken_back() -> None:
+    item = copy.deepcopy(SAMPLE.item)
+    item["metadata"]["uid"] = "u"
+    item["spec"]["template"]["containers"] = [{"name": "main"}]
+    _, made = deployment("chat-kserve", _LABELS, container([]))
+    made["metadata"]["ownerReferences"] = [{"uid": "u", "controller": True}]
+    assert KIND.has_seen(item, {"deployments": [made]})
+    engine = made["spec"]["template"]["spec"]["containers"][0]
+    engine["env"] = [{"name": "VLLM_ADDITIONAL_ARGS", "value": "--enforce-eager"}]
+    assert not KIND.has_seen(item, {"deployments": [made]})

@@ -10,6 +10,7 @@ from tests.support.kind_samples import FLAG, NEW, OLD, Sample, container, head
 from barostat.core.change import ConfigChange
 from barostat.judge.manifest_edit.source_patch import own_patch
 from barostat.platform.workload import declared_args, workload_of
+from barostat.platform.workloads.ray_service import KIND
 
 TEXT = """\
 applications:
@@ -30,15 +31,16 @@ applications:
 """
 CHANGED = TEXT.replace("max_num_seqs: 64 ", "max_num_seqs: 16 ")
 _GROUP = {"replicas": 1, "template": {"spec": {"containers": [container([], name="ray")]}}}
+_RUNNING = {"status": "RUNNING", "serveDeploymentStatuses": {"LLMServer:m": {"status": "HEALTHY"}}}
 SAMPLE = Sample(
     {
         **head("RayService"),
         "spec": {"serveConfigV2": TEXT, "rayClusterConfig": {"workerGroupSpecs": [_GROUP]}},
+        "status": {"activeServiceStatus": {"applicationStatuses": {"llms": _RUNNING}}},
     },
     {"ray.io/cluster": "chat-abcde", "ray.io/node-type": "worker"},
     (("rayclusters", {**head("RayCluster", "chat-abcde"), "spec": {}}),),
     {"spec": {"serveConfigV2": CHANGED}},
-    says="a fifth at a time",
 )
 
 
@@ -122,3 +124,16 @@ def test_a_head_without_cards_runs_no_engine() -> None:
     spec["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
     assert SAMPLE.kind.answers(head_pod)
     assert SAMPLE.kind.answers({"metadata": {"labels": {"ray.io/node-type": "worker"}}})
+
+
+def test_it_has_rolled_when_ray_serve_says_so_of_the_present_text() -> None:
+    item = copy.deepcopy(SAMPLE.item)
+    assert KIND.rolled_out(item, {})
+    item["metadata"]["generation"] = 2
+    assert not KIND.rolled_out(item, {})
+    item["status"]["observedGeneration"] = 2
+    assert KIND.rolled_out(item, {})
+    (application,) = item["status"]["activeServiceStatus"]["applicationStatuses"].values()
+    application["serveDeploymentStatuses"]["LLMServer:m"]["status"] = "UPDATING"
+    assert not KIND.rolled_out(item, {})
+    assert not KIND.rolled_out({**item, "status": {}}, {})

@@ -28,7 +28,7 @@ from barostat.judge.evidence.assemble import windows
 from barostat.judge.evidence.recording import Recording
 from barostat.judge.manifest_check.scene import scene_of
 from barostat.judge.mitigation.planning import Wish
-from barostat.judge.mitigation.prepared import Prepared
+from barostat.judge.mitigation.prepared import NothingPrepared, Prepared
 from barostat.platform.workload import belongs_to
 from barostat.platform.workloads import kinds
 from barostat.remedy.state import State, WriteRecord
@@ -57,6 +57,8 @@ VERBS = {
 """The verbs of the reference page, with the test that a cell rests on."""
 _SEVERAL = ("DisaggregatedSet", "LeaderWorkerSet")
 """Kinds whose sample sets it in two templates."""
+_UNPROVED = ("RayService",)
+"""Kinds of which no unit can prove a change before the others get it."""
 _REMEDIES = ("verify", "rollback", "incident")
 _NO_COMMON_LABEL = "its pods have no label in common: name each engine, --upstream"
 _DECLARES_NONE = {
@@ -244,15 +246,19 @@ def _campaign(cluster: Cluster, sample: Sample, scene: Scene) -> Campaign:
     )
 
 
-def _prepared(sample: Sample, gpus: int = 9) -> tuple[Prepared, list[str]]:
+def _prepared(sample: Sample) -> tuple[Prepared, list[str]]:
     """What `mitigate` makes of it, and what it wrote."""
+    made, writes = _planned(sample)
+    assert isinstance(made, Prepared), made
+    return made, writes
 
-    async def go(scene: Scene) -> tuple[Prepared, list[str]]:
+
+def _planned(sample: Sample, gpus: int = 9) -> tuple[Prepared | NothingPrepared, list[str]]:
+    async def go(scene: Scene) -> tuple[Prepared | NothingPrepared, list[str]]:
         cluster = await _set_up(scene, sample, gpus)
         campaign = _campaign(cluster, sample, scene)
         wish = Wish(new_id(NAME), requested(f"max-num-seqs={NEW}"))
         made = await campaign.prepare(wish, None)
-        assert isinstance(made, Prepared), made
         return made, scene.api.writes
 
     return on_a_little_kubernetes(go, 0, make=Still)
@@ -266,7 +272,8 @@ def test_a_remedy_is_planned_or_the_patch_is_shown(kind: str) -> None:
     why = cell(kind, "mitigate")
     if not why:
         assert found.in_the_way == ()
-        assert found.plan.strategy in ("spare", "canary")
+        assert found.plan.strategy in (("rolling",) if kind in _UNPROVED else ("spare", "canary"))
+        assert found.plan.proved_first is (kind not in _UNPROVED)
         return
     assert found.plan.strategy == "rolling"
     text = source_text(found.seen, found.plan, found.in_the_way[0])
@@ -309,7 +316,8 @@ def test_a_change_in_force_is_verified_and_taken_back(
         assert isinstance(made, Prepared)
         done = State(made.plan, "Done", revision=1)
         await campaign.store.write(WriteRecord("k", 1, done), "")
-        for item in (campaign_home(scene, sample), scene.kube.all("pods")[0]):
+        below = scene.kube.all("deployments") if sample.kind.api.kind != "Deployment" else []
+        for item in (campaign_home(scene, sample), scene.kube.all("pods")[0], *below):
             _set_everywhere(item)
         found, states = await campaign.change_in_force(sample.target)
         assert found is not None
@@ -331,16 +339,24 @@ def campaign_home(scene: Scene, sample: Sample) -> dict[str, Any]:
 
 
 def _set_everywhere(node: Any) -> None:
-    for entry in node.values() if isinstance(node, dict) else node:
+    for key, entry in list(node.items() if isinstance(node, dict) else enumerate(node)):
         if isinstance(entry, list) and FLAG in entry:
             entry[entry.index(FLAG) + 1] = NEW
+        elif isinstance(entry, str) and f"max_num_seqs: {OLD}" in entry:
+            node[key] = entry.replace(f"max_num_seqs: {OLD}", f"max_num_seqs: {NEW}")
         elif isinstance(entry, dict | list):
             _set_everywhere(entry)
 
 
 def test_a_rollout_that_needs_more_gpus_than_are_free_is_named() -> None:
     for gpus, said in ((9, "1 GPU more; they are free."), (1, "and they are not free")):
-        found, _ = _prepared(SAMPLES["InferenceService"], gpus)
-        text = source_text(found.seen, found.plan, found.in_the_way[0])
-        assert said in text
-        assert ("maxSurge 0" in text) is (gpus == 1)
+        found, _ = _planned(SAMPLES["VLLMRuntime"], gpus)
+        assert isinstance(found, Prepared)
+        assert said in source_text(found.seen, found.plan, found.in_the_way[0])
+
+
+def test_a_remedy_whose_owner_needs_more_gpus_than_are_free_is_refused() -> None:
+    found, _ = _planned(SAMPLES["InferenceService"], 1)
+    assert isinstance(found, NothingPrepared)
+    assert "1 GPU more, and they are not free" in found.why
+    assert "maxSurge 0" in found.why

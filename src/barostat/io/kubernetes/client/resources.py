@@ -70,6 +70,10 @@ ENDPOINT_SLICES = Resource("EndpointSlice", "endpointslices", "discovery.k8s.io"
 ACCESS_REVIEWS = Resource(
     "SelfSubjectAccessReview", "selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False
 )
+INFERENCE_POOLS = (
+    Resource("InferencePool", "inferencepools", "inference.networking.k8s.io"),
+    Resource("InferencePool", "inferencepools", "inference.networking.x-k8s.io", "v1alpha2"),
+)
 LEASES = Resource("Lease", "leases", "coordination.k8s.io")
 POD_METRICS = Resource("PodMetrics", "pods", "metrics.k8s.io", "v1beta1")
 SCALED_OBJECTS = Resource("ScaledObject", "scaledobjects", "keda.sh", "v1alpha1")

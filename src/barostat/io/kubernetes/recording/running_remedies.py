@@ -17,7 +17,7 @@ from barostat.io.kubernetes.recording.gateway_door import GatewayDoors
 from barostat.judge.mitigation.gateways import SeenGateway
 from barostat.judge.mitigation.running_remedies import claimed, running
 from barostat.platform.objects import objects, text
-from barostat.platform.workloads import kind_of_plural
+from barostat.platform.workloads import kind_of_plural, marks
 from barostat.remedy.annotations import CLAIM, INCIDENT, read_claim
 from barostat.remedy.record import record_name
 
@@ -36,15 +36,13 @@ async def running_remedies(
         if (kind := kind_of_plural(plural)) is not None
         for item in objects(document, "items")
     ]
-    by_claim = {
-        text(item, "metadata", "annotations", CLAIM): item for item in claimed([*workloads, *named])
-    }
+    by_claim = {text(marks(item), CLAIM): item for item in claimed([*workloads, *named])}
     return tuple(await asyncio.gather(*(_running(cluster, item) for item in by_claim.values())))
 
 
 async def _running(cluster: Cluster, item: Mapping[str, Any]) -> RunningRemedy:
     namespace = text(item, "metadata", "namespace")
-    claim = read_claim(text(item, "metadata", "annotations", CLAIM))
+    claim = read_claim(text(marks(item), CLAIM))
     record, events, pods = await asyncio.gather(
         cluster.get(CONFIG_MAPS, record_name(claim.incident), namespace),
         cluster.list(EVENTS, namespace, labels=INCIDENT),

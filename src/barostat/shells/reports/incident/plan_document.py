@@ -23,7 +23,6 @@ _STRATEGIES = {
     "scale-out": "one replica more",
     "stuck-rollout": "the template alone: no replica of the rollout serves, and those that serve stay",
     "canary": "by its owner: one unit with the change first, then the others",
-    "rolling": "by its owner, which replaces every replica by itself",
     "edge-only": "limits only: no replica is touched",
     "edge-live": "live, at the gateway: no replica is touched, in force within a second",
 }
@@ -84,11 +83,23 @@ def _candidates(plan: RemedyPlan, replica: ReplicaReport) -> Iterator[blocks.Tex
 
 
 def _how(plan: RemedyPlan) -> Iterator[str]:
-    yield _STRATEGIES[plan.strategy]
+    yield _by_owner(plan) if plan.rolls == "owner" else _STRATEGIES[plan.strategy]
     yield (
         f"at least {plan.kept_in_rotation} in rotation; {many(plan.starts, 'engine start')}, "
         f"{many(len(program(plan)), 'step')}"
     )
+
+
+def _by_owner(plan: RemedyPlan) -> str:
+    """How a plan reaches a kind that its owner rolls."""
+    rolls = [
+        f"starts {many(plan.surge, 'replica')} more" if plan.surge else "",
+        f"takes {many(plan.unavailable, 'replica')} away" if plan.unavailable else "",
+    ]
+    pace = f"its owner {' and '.join(filter(None, rolls))} at a time, and drains none"
+    if plan.strategy == "spare":
+        return f"a spare proves the change under load, then home is written: {pace}"
+    return f"home is written, and no replica proves the change before the others get it: {pace}"
 
 
 def _at_the_gateway(plan: RemedyPlan) -> Iterator[str]:
