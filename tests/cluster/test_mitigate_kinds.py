@@ -55,12 +55,16 @@ def nothing_else_failed(found: Pressed, load: Background) -> None:
 
 
 @pytest.mark.long
-def test_a_remedy_is_proved_on_one_unit_and_reaches_all(space: Workspace, shape: Shape) -> None:
+def test_a_remedy_is_proved_on_one_unit_and_reaches_all(
+    space: Workspace, shape: Shape, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = pressed(space, shape, replicas=1)
     with found.load as load:
         found.until_preempting()
         assert found.mitigate("--autonomy", "act", *QUICK) == 0
         (incident,) = incidents(space)
+        with capsys.disabled():
+            print(f"\n{told(incident)}; {load.counts.summary()}")
         assert (incident["phase"], incident["cause"]) == ("Done", "kv-preemption-thrash")
         assert found.equals_its_source(FLAG)
         assert not found.equals_its_source()

@@ -17,6 +17,7 @@ from dev import setup_ray
 from dev.cluster import controllers
 from dev.cluster.client import Cluster, Workspace
 from tests.cluster.kinds import QUICK, RAY_SERVICE, Pressed, pressed
+from tests.cluster.spent import told
 from tests.cluster.test_mitigate import incidents
 
 from barostat.shells.cli.main import main
@@ -167,6 +168,8 @@ def test_ray_serve_rolls_it_on_the_same_cluster_and_the_load_proves_it(
     with capsys.disabled():
         print(f"\n{printed}\n{time.monotonic() - began:.0f} s; {service.load.counts.summary()}")
     assert "no replica proves the change before the others get it" in printed
+    with capsys.disabled():
+        print(told(incidents(space)[0]))
     assert incidents(space)[0]["phase"] == "Done"
     assert written_text(service) == text.replace(
         "        max_num_seqs: 64\n", "        max_num_seqs: 64\n        max_num_active_seqs: 8\n"
