@@ -36,6 +36,9 @@ NEVER = math.inf
 """Seconds until an answer that more time does not bring."""
 FEWEST_REQUESTS = 20.0
 """Fewer on either side are no load to compare under."""
+FEWEST_EVENTS = 20.0
+"""So many of a harm at an unchanged replica tell whether another one still has it."""
+_EVENTS = "1/s"
 MOST_LONGER_S = 3600.0
 """Longer remaining times are not reported as a number."""
 BESIDE = ("itl_mean_s", "itl_p99_s")
@@ -280,20 +283,18 @@ class _Case:
     def _essential(self, expect: Expect) -> Finding:
         """Against the unchanged replicas where there are any: they have the load of now."""
         side = self.control
-        if side is not None and expect.want in RELATIVE and expect.signal in side.figures:
-            return self._against(expect, side)
-        found = self._against(expect, self.before)
-        if (
-            found.met != "unmet"
-            or expect.want != "zero"
-            or (now := self._now(expect.signal)) is None
-        ):
+        beside = side is not None and expect.want in RELATIVE and expect.signal in side.figures
+        found = self._against(expect, side if side is not None and beside else self.before)
+        now = self._now(expect.signal)
+        if found.met == "met" or now is None:
             return found
         there = side.figures.get(expect.signal, 0.0) if side is not None else 0.0
-        if there > expect.bound and now.mean <= REMNANT * there:
+        if _nearly_ended(expect, now, there):
             return Finding(
                 "met", f"{expect.signal} {now.mean:.3g}, {there:.3g} at the unchanged replicas"
             )
+        if found.met != "unmet" or expect.want != "zero":
+            return found
         more_s = now.mean * now.span_s / expect.bound - now.span_s if expect.bound > 0 else NEVER
         return Finding("unmet", found.says, more_s)
 
@@ -352,8 +353,9 @@ class _Case:
             says = f"{expect.signal} {value:.3g}, {was:.3g} at the unchanged replicas"
         says += "" if scale == 1.0 else " for the load of now"
         error = former.get(expect.signal + ERROR_OF)
+        kept = former is self.before.figures  # the others are seen on
         return _compared(
-            expect, now, was, None if error is None else error * scale, self.sure, says
+            expect, now, was, None if error is None else error * scale, self.sure, says, kept=kept
         )
 
     def _remnant(self, expect: Expect) -> bool:
@@ -535,9 +537,12 @@ def _compared(
     former_error: float | None,
     sure: Sureness,
     says: str,
+    *,
+    kept: bool,
 ) -> Finding:
     """Met and unmet only beyond what chance explains: what should improve is unmet where it got
-    worse, not where nothing changed.
+    worse, not where nothing changed. `kept`: what it is compared with is past, so that its error
+    stays.
     """
     found = estimate(now)
     planned = (
@@ -557,7 +562,7 @@ def _compared(
         return Finding("met", says)
     if value > promise:
         return Finding("unknown", f"{says}: not what was promised, and not worse")
-    stays = lasting(found, former_error, reach)
+    stays = lasting(found, former_error, reach) if kept else 0.0
     if stays >= former_mean - value:
         why = "it was seen too briefly before the change for how much it varied"
         return Finding("unknown", f"{says}: no difference can be told, as {why}", NEVER)
@@ -569,6 +574,21 @@ def _compared(
         f"{says}: no difference can be told yet; about {more_s:.0f} s more would tell",
         more_s,
     )
+
+
+def _nearly_ended(expect: Expect, now: Signal, there: float) -> bool:
+    """True if the replica has no more than a remnant of a harm that the unchanged ones have in the
+    same minutes: of a level that should be none, or of events that should become fewer, where there
+    were enough to tell.
+    """
+    match expect.want:
+        case "zero":
+            harmed = there > expect.bound
+        case "falls":
+            harmed = now.unit == _EVENTS and there * now.span_s >= FEWEST_EVENTS
+        case _:
+            harmed = False
+    return harmed and now.mean <= REMNANT * there
 
 
 def _of(holds: bool, says: str) -> Finding:

@@ -386,3 +386,41 @@ def test_it_is_over_where_waiting_cannot_change_the_verdict() -> None:
     assert not is_over(short, 50.0, fresh=False)
     assert [is_over(Judged("worse"), 50.0, fresh=fresh) for fresh in (True, False)] == [True, False]
     assert is_over(Judged("better"), 50.0, fresh=False)
+
+
+def varied(name: str, *values: float) -> Window:
+    """The window after the change, with that signal at these values in turn."""
+    found = window(SINCE)
+    points = [(SINCE + 10.0 * step, values[step % len(values)]) for step in range(16)]
+    made = signal(name, points, "test")
+    assert made is not None
+    return Window(found.replica, found.at, {**found.signals, name: made})
+
+
+FEWER = Expectation((Expect("preemptions_per_s", "falls", 0.4),), load_signals=("arrivals_per_s",))
+UNEVEN = (0.0, 9.0, 1.0, 2.0)
+
+
+def test_a_harm_that_nearly_ended_is_better_however_unevenly_the_others_have_it() -> None:
+    """A spare without preemptions beside replicas with 3 per second, for 150 s: it was taken back,
+    because their figures vary too much for the mean of a few scrapes.
+    """
+    former = dict(baseline(FEWER, varied("preemptions_per_s", *UNEVEN)))
+    beside = [varied("preemptions_per_s", *UNEVEN)]
+    assert verify(FEWER, former, window(SINCE), SINCE, beside).outcome == "better"
+    few = [varied("preemptions_per_s", 0.0, 0.3, 0.0, 0.0)]
+    assert verify(FEWER, former, window(SINCE), SINCE, few).outcome != "better"
+    as_before = varied("preemptions_per_s", *reversed(UNEVEN))
+    assert verify(FEWER, former, as_before, SINCE, beside).outcome == "inconclusive"
+
+
+def test_what_is_compared_with_replicas_that_serve_on_may_be_told_by_waiting() -> None:
+    former = dict(baseline(FEWER, varied("preemptions_per_s", *UNEVEN)))
+    fewer = varied("preemptions_per_s", 0.0, 5.0, 0.5, 1.0)
+    now = varied("preemptions_per_s", *UNEVEN)
+    alone = verify(FEWER, former, fewer, SINCE)
+    beside = verify(FEWER, former, fewer, SINCE, [now])
+    assert (alone.outcome, beside.outcome) == ("inconclusive", "inconclusive")
+    assert "too briefly before" in alone.reasons[0]
+    assert is_over(alone, 400.0, fresh=True)
+    assert "too briefly before" not in beside.reasons[0]
