@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.support.little_kubernetes import NEW, OLD
 from tests.support.little_owner import MADE, LittleInferenceService
+from tests.support.little_ray import LittleRayService
 from tests.support.remedy_runs import ACCESS, Mortal, Scene, marks, on_a_little_kubernetes
 
 from barostat.core.change import ConfigChange
@@ -124,3 +125,23 @@ def test_what_somebody_else_writes_meanwhile_is_left_alone() -> None:
         assert scene.value == "48"
 
     on_a_little_kubernetes(go, 1, make=LittleInferenceService)
+
+
+@pytest.mark.parametrize("value", [NEW, "63"], ids=["better", "worse"])
+def test_ray_serve_rolls_its_text_and_what_does_not_help_is_taken_back(value: str) -> None:
+    async def go(scene: Scene) -> None:
+        text = scene.kube.home["spec"]["serveConfigV2"]
+        change = ConfigChange("argument", "--max-num-seqs", OLD, value)
+        more: dict[str, Any] = {"autonomy": "recommend", "unavailable": 1, "floor": 1}
+        plan = scene.plan("rolling", change=change, **more)
+        ended = await scene.run(State(plan, approved=True))
+        assert ended is not None
+        assert ended.phase == ("Done" if value == NEW else "RolledBack"), ended.why
+        assert await scene.left() == []
+        wanted = text.replace(OLD, NEW) if value == NEW else text
+        assert scene.kube.home["spec"]["serveConfigV2"] == wanted
+        assert (CLAIM in scene.marks, scene.marks[ENDED]) == (False, "i1")
+        home = "rayservices/vllm"
+        assert _written(scene) == {f"PATCH {home}", f"PUT {home}"}
+
+    on_a_little_kubernetes(go, 2, make=LittleRayService)
