@@ -117,20 +117,24 @@ class Revision:
 class WorkloadKind:
     """One kind of workload; subclasses override what differs.
 
+    To read a kind and advise on it, set `api`, `places`, `by_hand` and, if its pods carry one,
+    `name_label`.
+
     `places`: positions of its templates, first the one whose pods serve requests. `name_label`: the
     label of its pods that holds the object's name; without one, pods are found by owner references
-    and the object's own selector, at `selector_path` (empty: it has none). `fixed_labels`: labels of its pods that its owner requires, so
-    they cannot be removed. `other_labels`: additional labels of all its pods, if the name's label
-    is a common one. `pod_suffix`: the part of a pod's name after the object's, as a regular
-    expression. `source_path`: the part of the object that a change edits. `reads`: lists that
-    `own_pods` and `revisions` need besides pods: the objects between it and its pods, the nearest
-    to the pods first. `verbs`: `create` and `delete` if a remedy creates objects of the kind.
-    `whole`: its templates are complete: no controller adds an image, arguments or containers.
-    `replicas_path`: the field with the number of units. `default_replicas`: used if the manifest
-    has none. `by_hand`: why Barostat does not change it, and how a person does. `reverts`: what
-    happens to an edit of the objects below it. `without_surge`: how its owner rolls out without
-    extra GPUs, as a sentence. `apply`: how a person makes a change if a patch of the object is not
-    enough. `marks_path`: annotations of it that its controller does not pass on to its pods.
+    and the object's own selector, at `selector_path` (empty: it has none). `fixed_labels`: labels of
+    its pods that its owner requires, so they cannot be removed. `other_labels`: additional labels of
+    all its pods, if the name's label is a common one. `pod_suffix`: the part of a pod's name after
+    the object's, as a regular expression. `source_path`: the part of the object that a change edits.
+    `reads`: lists that `own_pods` and `revisions` need besides pods: the objects between it and its
+    pods, the nearest to the pods first. `verbs`: `create` and `delete` if a remedy creates objects of
+    the kind. `whole`: its templates are complete: no controller adds an image, arguments or
+    containers. `replicas_path`: the field with the number of units. `default_replicas`: used if the
+    manifest has none; None if their number is not in that field, as where each pool has its own.
+    `by_hand`: why Barostat does not change it, and how a person does. `reverts`: what happens to an
+    edit of the objects below it. `without_surge`: how its owner rolls out without extra GPUs, as a
+    sentence. `apply`: how a person makes a change if a patch of the object is not enough.
+    `marks_path`: annotations of it that its controller does not pass on to its pods.
     """
 
     api: Api
@@ -227,12 +231,16 @@ class WorkloadKind:
         return [part.template for part in self.parts(item)[:1]]
 
     def surge(self, item: Object) -> int:
-        """Return how many extra units the owner's rollout may start at once (maxSurge)."""
-        return surge_of(mapping(item, "spec", "strategy"), self.replicas(item))
+        """Return how many extra units the owner's rollout may start at once (maxSurge): none unless
+        the kind says otherwise.
+        """
+        return 0
 
     def unavailable(self, item: Object) -> int:
-        """Return how many units the owner's rollout may remove at once (maxUnavailable)."""
-        return unavailable_of(mapping(item, "spec", "strategy"), self.replicas(item))
+        """Return how many units the owner's rollout may remove at once (maxUnavailable): one unless
+        the kind says otherwise.
+        """
+        return min(1, self.replicas(item))
 
     def held_in(self, item: Object) -> tuple[Api, str] | None:
         """Return API and name of the object that holds its templates at the same paths; None if it

@@ -19,6 +19,8 @@ from barostat.platform.workloads._kind import (
     WorkloadKind,
     owned_by,
     staying,
+    surge_of,
+    unavailable_of,
 )
 
 REVISION = "deployment.kubernetes.io/revision"
@@ -33,6 +35,14 @@ class Deployment(WorkloadKind):
     reads = ("replicasets",)
     fixed_labels = ("pod-template-hash",)
     verbs = ("create", "delete")
+
+    def surge(self, item: Object) -> int:
+        """Return maxSurge; 25 % by default, rounded up."""
+        return surge_of(mapping(item, "spec", "strategy"), self.replicas(item))
+
+    def unavailable(self, item: Object) -> int:
+        """Return maxUnavailable; 25 % by default, rounded down."""
+        return unavailable_of(mapping(item, "spec", "strategy"), self.replicas(item))
 
     def own_pods(self, item: Object, lists: Lists[Found]) -> list[Found]:
         """The pods whose controller is one of its ReplicaSets."""

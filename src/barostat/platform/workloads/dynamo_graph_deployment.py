@@ -61,9 +61,5 @@ class DynamoGraphDeployment(WorkloadKind):
         """The status has no count of Ready pods."""
         return None
 
-    def surge(self, item: Object) -> int:
-        """Return 0, because the object does not state it."""
-        return 0
-
 
 KIND = DynamoGraphDeployment()

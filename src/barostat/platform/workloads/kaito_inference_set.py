@@ -35,9 +35,5 @@ class InferenceSet(WorkloadKind):
             "them below `vllm:` in its key inference_config.yaml, then delete one pod after the other"
         )
 
-    def surge(self, item: Object) -> int:
-        """Return 0: its StatefulSets have no surge."""
-        return 0
-
 
 KIND = InferenceSet()

@@ -9,7 +9,7 @@ Source: kaito.sh/v1beta1; api/v1beta1/workspace_types.go of kaito.
 
 from __future__ import annotations
 
-from barostat.platform.objects import Object, count, text
+from barostat.platform.objects import Object, text
 from barostat.platform.workloads._kind import Api, Place, WorkloadKind
 
 
@@ -43,14 +43,6 @@ class Workspace(WorkloadKind):
     def ready(self, item: Object) -> int | None:
         """The status has no count of Ready pods."""
         return None
-
-    def surge(self, item: Object) -> int:
-        """Return 0: its StatefulSet has no surge."""
-        return 0
-
-    def unavailable(self, item: Object) -> int:
-        """One pod at a time."""
-        return min(1, count(item, *self.replicas_path) or 1)
 
 
 KIND = Workspace()

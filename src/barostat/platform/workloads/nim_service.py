@@ -35,10 +35,6 @@ class NIMService(FlatKind):
         """The status has no count that is always there."""
         return None
 
-    def surge(self, item: Object) -> int:
-        """None by the operator's own strategy."""
-        return 0
-
     def unavailable(self, item: Object) -> int:
         """25 %, rounded down; one replica is replaced in place."""
         return max(1, self.replicas(item) // 4)

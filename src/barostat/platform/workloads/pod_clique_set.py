@@ -40,9 +40,5 @@ class PodCliqueSet(WorkloadKind):
         """Return the number of available replicas; None without a status."""
         return count(item, "status", "availableReplicas") if mapping(item, "status") else None
 
-    def surge(self, item: Object) -> int:
-        """Return 0: there is no surge."""
-        return 0
-
 
 KIND = PodCliqueSet()

@@ -71,10 +71,6 @@ class StatefulSet(NumberedKind):
         present = text(item, "status", "updateRevision") if _seen(item) else ""
         return [pod for pod in staying(lists.get("pods", [])) if present and _runs(pod, present)]
 
-    def surge(self, item: Object) -> int:
-        """None: a pod is deleted before the next one of its name is made."""
-        return 0
-
     def partition(self, item: Object) -> int:
         """0 where nothing is said."""
         return count(item, *self.hold_path, "rollingUpdate", "partition") or 0
