@@ -104,6 +104,9 @@ class IncidentObjects:
         for place, incident in list(self.wanted.items()):
             due = self._written.get(place) != incident and self.leads()
             if due and await self._write(incident):
+                if place not in self._written:
+                    name, namespace = incident.name, incident.namespace
+                    self.tell(f"wrote incident {name}: kubectl describe pi {name} -n {namespace}")
                 self._written[place] = incident
                 if incident.ended:
                     del self.wanted[place]

@@ -20,6 +20,7 @@ from typing import Any
 
 from barostat.core.errors import InputError
 from barostat.core.limits import ServiceLevel, ServingLimits
+from barostat.core.units import many
 from barostat.io.clock import Clock
 from barostat.io.input_files import limits_file
 from barostat.io.kubernetes.client.cluster import Cluster
@@ -119,6 +120,8 @@ class Operator:
     _switch_at: float = float("-inf")
     _trials_in_round: int = 0
     _examining: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _told_workloads: int | None = None
+    _told_unread: dict[object, str] = field(default_factory=dict)
 
     async def turn(self) -> None:
         """Run one round: scrape, judge, act; only stand by without the lease."""
@@ -142,6 +145,7 @@ class Operator:
             if not self.engines.listed.is_set():
                 return
         await self.engines.look(self.settings.interval_s * 0.8)
+        self._tell_watched()
         now = self.clock.now()
         await self._read_around(now)
         self._take_alerts()
@@ -161,6 +165,21 @@ class Operator:
         self.turns += 1
         self.turn_s = time.monotonic() - began
 
+    def _tell_watched(self) -> None:
+        """Say how many engines are watched, whenever the number of their workloads changes."""
+        workloads = len(self.engines.workloads())
+        if workloads == self._told_workloads:
+            return
+        self._told_workloads = workloads
+        settings = self.settings
+        if workloads or settings.shards > 1:
+            engines = many(len(self.engines.engines), "engine")
+            self.tell(f"watches {engines} of {many(workloads, 'workload')}")
+            return
+        chosen = f" with the labels {settings.selector}" if settings.selector else ""
+        place = f"namespace {settings.namespace}" if settings.namespace else "the cluster"
+        self.tell(f"there is no vLLM pod{chosen} in {place}; it waits for one")
+
     async def _stand_by(self) -> None:
         """Nothing is watched, written or healed by one that does not lead."""
         if not self.state.leads and not self._following:
@@ -174,6 +193,7 @@ class Operator:
         self.engines.listed.clear()
         self._following = False
         self.verdicts.clear()
+        self._told_workloads = None
 
     def _do(self, command: object) -> None:
         match command:
@@ -343,6 +363,7 @@ class Operator:
         ]
         for gone in set(self.around) - watched:
             del self.around[gone]
+            self._told_unread.pop(gone, None)
         if now - self._switch_at > POLICY_EVERY_S / 4:
             self._switch_at = now
             self.switched_off = (await self._annotations(self.settings.home)).get(SWITCH) == OFF
@@ -384,9 +405,16 @@ class Operator:
             resource_of(kind), key.name, key.namespace, metadata_only=True
         )
         if isinstance(found, RequestFailed):
-            self.tell(found.why)
+            self._tell_once(key, f"{key} is not judged: {found.why}")
             return None
+        self._told_unread.pop(key, None)
         return {**found, "apiVersion": kind.api.api_version}
+
+    def _tell_once(self, about: object, why: str) -> None:
+        """Say why something is not read, again only for another reason."""
+        if self._told_unread.get(about) != why:
+            self._told_unread[about] = why
+            self.tell(why)
 
     async def _annotations(self, namespace: str) -> Object:
         """Return the namespace's annotations; empty without permission to read them."""
@@ -398,7 +426,7 @@ class Operator:
         listed = await self.cluster.list(SERVING_LIMITS, self.settings.namespace)
         if isinstance(listed, RequestFailed):
             if listed.kind != "not-found":
-                self.tell(listed.why)
+                self._tell_once(SERVING_LIMITS, listed.why)
             return {}
         found: dict[Key, tuple[ServingLimits | None, Object]] = {}
         for item in listed.items:
@@ -408,7 +436,7 @@ class Operator:
             try:
                 held = _as_limits(item, f"servinglimits {name} in {namespace}")
             except InputError as error:
-                self.tell(str(error))
+                self._tell_once(limits_place(item), str(error))
                 held = None
             found[key] = held, item
         return found

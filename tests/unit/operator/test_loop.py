@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from tests.support.little_api_server import failure
 from tests.support.little_kubernetes import HOME, LittleKubernetes
 from tests.support.remedy_runs import ACCESS, Mortal, Scene, by, on_a_little_kubernetes
 from tests.support.watched_cluster import OWN, WatchedCluster, kill, live, operator_on
@@ -206,6 +207,49 @@ def test_what_somebody_deletes_is_written_again() -> None:
         (found,) = incidents(kube)
         assert found["metadata"]["name"] == name
         await kill(operator, life)
+
+    on_a_cluster(go)
+
+
+def test_its_log_says_what_it_watches_and_how_to_see_the_incident() -> None:
+    async def go(kube: Pressed, api: WatchedCluster) -> None:
+        told: list[str] = []
+        kube.press()
+        await live(operator_on(api, "a", told.append), 120.0)
+        (found,) = incidents(kube)
+        name = found["metadata"]["name"]
+        assert told.count("watches 2 engines of 1 workload") == 1
+        assert told.count(f"wrote incident {name}: kubectl describe pi {name} -n x") == 1
+
+    on_a_cluster(go)
+
+
+def test_its_log_says_that_there_is_no_vllm() -> None:
+    async def go(_: Pressed, api: WatchedCluster) -> None:
+        told: list[str] = []
+        await live(operator_on(api, "a", told.append, selector="app=other"), 120.0)
+        said = "there is no vLLM pod with the labels app=other in namespace x; it waits for one"
+        assert told.count(said) == 1
+
+    on_a_cluster(go)
+
+
+def test_a_workload_that_it_may_not_read_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go(kube: Pressed, api: WatchedCluster) -> None:
+        answer = api.answer
+
+        def refused(method: str, target: str, body: Any) -> tuple[int, Any]:
+            if "/deployments/" in target:
+                return failure(403, "deployments.apps is forbidden", "Forbidden")
+            return answer(method, target, body)
+
+        monkeypatch.setattr(api, "answer", refused)
+        told: list[str] = []
+        kube.press()
+        await live(operator_on(api, "a", told.append), 120.0)
+        assert incidents(kube) == []
+        (said,) = (line for line in told if "forbidden" in line)
+        assert said.startswith("deployment/vllm in x is not judged: cannot get deployments.apps")
 
     on_a_cluster(go)
 

@@ -181,7 +181,7 @@ def run(arguments: argparse.Namespace) -> int:
     where = settings.namespace or "all namespaces"
     _say(f"watching {where}, autonomy {settings.defaults.autonomy}, as {settings.identity}")
     try:
-        return asyncio.run(go())
+        code = asyncio.run(go())
     except OSError as error:
         if error.filename is None and error.errno is not None:
             raise OutsideError(
@@ -189,6 +189,8 @@ def run(arguments: argparse.Namespace) -> int:
                 retryable=False,
             ) from None
         raise
+    _say("stopped")
+    return code
 
 
 def _settings(arguments: argparse.Namespace, own: str) -> OperatorSettings:

@@ -69,6 +69,9 @@ def _verdict(survey: Survey) -> Verdict:
     harmed = _harmed(survey)
     engines = many(len(survey.engines), "engine")
     sums = ", ".join(_sums(survey))
+    unknown = sum(one.report.diagnosis.cause == "unknown" for one in survey.engines)
+    if not harmed and unknown:
+        return Verdict("info", "UNKNOWN", f"no verdict on {unknown} of {engines}", sums)
     if not harmed:
         return Verdict("none", "OK", f"{engines}, none harmed", sums)
     critical = any(one.report.diagnosis.severity == "critical" for one in harmed)

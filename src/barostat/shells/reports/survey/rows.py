@@ -63,7 +63,7 @@ class Row:
         used = [one.used_ratio for one in self.engines if one.used_ratio is not None]
         gpu = " ".join(filter(None, (f"{gpus} {worst.gpu}".strip(), worst.gpu_note)))
         return (
-            _MARKS[diagnosis.severity],
+            "?" if diagnosis.cause == "unknown" else _MARKS[diagnosis.severity],
             self.name,
             "no answer" if worst.report.unreachable else cause_words(diagnosis),
             f"{max(used):.0%}" if used else "-",

@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.wide_cluster import in_a_process
 
+from barostat.io.bundles import bundle
+from barostat.judge.diagnosis.diagnose import examine
+from barostat.judge.survey.survey import Survey, SurveyedEngine
 from barostat.shells.cli.main import main
+from barostat.shells.reports.sheet.forms import shown
+from barostat.shells.reports.survey.document import survey_document
 
 ROOT = Path(__file__).parents[5]
 BUNDLES = ROOT / "tests" / "data" / "bundles"
@@ -65,6 +71,17 @@ def test_what_a_bundle_does_not_hold_is_said_and_is_in_the_exit_code(
     code, out = surveyed(capsys, "--bundle", str(BUNDLES / "healthy-busy"))
     assert code == 3
     assert "rollouts are judged without them" in out
+
+
+def test_an_unknown_verdict_is_not_called_ok() -> None:
+    (report,) = examine(bundle.read(BUNDLES / "healthy-busy")).report.replicas
+    unknown = replace(report, diagnosis=replace(report.diagnosis, cause="unknown"))
+    engines = (SurveyedEngine(report, None), SurveyedEngine(unknown, None))
+    out = shown(survey_document(Survey(0.0, "-A", engines)), "table")
+    assert "UNKNOWN" in out
+    assert "no verdict on 1 of 2 engines" in out
+    assert "none harmed" not in out
+    assert re.search(r"^\? ", out, re.MULTILINE), out
 
 
 def test_an_error_in_the_flags_is_shown_with_its_rule(capsys: pytest.CaptureFixture[str]) -> None:
