@@ -57,9 +57,9 @@ FLEET = Board(
                 ),
                 Panel(
                     "Preemptions per finished request",
-                    "percentunit",
+                    "short",
                     _each(r.PREEMPTED_SHARE, ENGINES),
-                    "Users notice from 10 % on. Preempted work is computed again, which causes further preemptions.",
+                    "Users notice from 0.1 on. Preempted work is computed again, which causes further preemptions.",
                     threshold=0.1,
                 ),
                 Panel(
@@ -94,7 +94,7 @@ FLEET = Board(
                 ),
                 Panel(
                     "Output tokens per second",
-                    "cps",
+                    "short",
                     _each(r.GENERATED, ENGINES),
                     "Output of each replica.",
                 ),
@@ -163,9 +163,9 @@ REPLICA_BOARD = Board(
                     "Running and waiting requests",
                     "short",
                     (
-                        Query(r.RUNNING + ONE, "running"),
-                        Query(r.CAPACITY_WAITING + ONE, "waiting for capacity"),
-                        Query(r.WAITING + ONE, "waiting (all)"),
+                        Query(r.RUNNING + ONE, "running {{instance}}"),
+                        Query(r.CAPACITY_WAITING + ONE, "waiting for capacity {{instance}}"),
+                        Query(r.WAITING + ONE, "waiting (all) {{instance}}"),
                     ),
                     "If requests wait and the pool is not full, max_num_seqs or the step's token budget is the limit.",
                 ),
@@ -182,18 +182,21 @@ REPLICA_BOARD = Board(
             (
                 Panel(
                     "Tokens per second",
-                    "cps",
-                    (Query(r.PROMPTS + ONE, "prompt"), Query(r.GENERATED + ONE, "output")),
+                    "short",
+                    (
+                        Query(r.PROMPTS + ONE, "prompt {{instance}}"),
+                        Query(r.GENERATED + ONE, "output {{instance}}"),
+                    ),
                     "If prompts displace output, the step's token budget (max_num_batched_tokens) is too small.",
                 ),
                 Panel(
                     "Requests per second",
                     "reqps",
                     (
-                        Query(r.FINISHED + ONE, "finished"),
-                        Query(r.REFUSED + ONE, "rejected (vLLM 0.32 and newer)"),
+                        Query(r.FINISHED + ONE, "finished {{instance}}"),
+                        Query(r.REFUSED + ONE, "rejected {{instance}}"),
                     ),
-                    "Rejected: by the engine's own queue limits.",
+                    "Rejected: by the engine's own queue limits (vLLM 0.32 and newer).",
                 ),
             ),
         ),
@@ -203,25 +206,25 @@ REPLICA_BOARD = Board(
                 Panel(
                     "Time to first token (TTFT)",
                     "s",
-                    _both("replica:vllm_ttft_seconds", ONE),
+                    _both("replica:vllm_ttft_seconds", ONE, " {{instance}}"),
                     "Queueing and prefill.",
                 ),
                 Panel(
                     "Time between tokens (ITL)",
                     "s",
-                    _both("replica:vllm_itl_seconds", ONE),
+                    _both("replica:vllm_itl_seconds", ONE, " {{instance}}"),
                     "A p99 of five times the median is a stall.",
                 ),
                 Panel(
                     "Time in the engine's queue",
                     "s",
-                    _both("replica:vllm_queue_seconds", ONE),
+                    _both("replica:vllm_queue_seconds", ONE, " {{instance}}"),
                     "The first wait only; counted when a request ends.",
                 ),
                 Panel(
                     "End-to-end latency",
                     "s",
-                    _both("replica:vllm_e2e_seconds", ONE),
+                    _both("replica:vllm_e2e_seconds", ONE, " {{instance}}"),
                     "From arrival to the last token.",
                 ),
             ),
@@ -241,19 +244,19 @@ TRAFFIC = Board(
                 Panel(
                     "Prompt tokens",
                     "short",
-                    _both("replica:vllm_prompt_length_tokens", ENGINES, " {{instance}}"),
+                    _both("replica:vllm_prompt_length_tokens", ENGINES, " {{pod}} {{instance}}"),
                     "Compare with request.maxInputTokens of the limits.",
                 ),
                 Panel(
                     "Output tokens",
                     "short",
-                    _both("replica:vllm_output_length_tokens", ENGINES, " {{instance}}"),
+                    _both("replica:vllm_output_length_tokens", ENGINES, " {{pod}} {{instance}}"),
                     "Output grows in the pool without having been reserved.",
                 ),
                 Panel(
                     "Output limit that clients state (max_tokens)",
                     "short",
-                    _both("replica:vllm_max_tokens", ENGINES, " {{instance}}"),
+                    _both("replica:vllm_max_tokens", ENGINES, " {{pod}} {{instance}}"),
                     "Far above the output tokens: clients do not set a limit of their own.",
                 ),
             ),
@@ -274,7 +277,7 @@ TRAFFIC = Board(
                 ),
                 Panel(
                     "Tokens per second",
-                    "cps",
+                    "short",
                     (
                         Query(f"sum({r.PROMPTS}{ENGINES})", "prompt"),
                         Query(f"sum({r.GENERATED}{ENGINES})", "output"),

@@ -157,6 +157,7 @@ class Healing:
             kind=kind,
             stop=stop,
             one_look=True,  # the second one, after that which opened the incident
+            progress=lambda _: None,
         )
 
     async def _proposed(self, key: Key, campaign: Campaign) -> RemedyEnded:

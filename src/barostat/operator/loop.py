@@ -72,6 +72,8 @@ TRIALS_IN_ROUND = 1
 DEEP_EVERY_S = 60.0
 AT_ONCE = 16
 VERDICTS_AT_ONCE = 4
+ROUND_ENDS_S = 5.0
+"""Time for the round under way when the operator stops; then it is cancelled."""
 JUDGING_SHARE = 0.6
 """Of an interval: verdicts are begun for this long in each round, then engines are scraped again."""
 
@@ -668,7 +670,9 @@ async def run(operators: Sequence[Operator]) -> int:
         for task in (*background, *lives):
             if task.done():
                 task.result()
-        await asyncio.gather(*lives)
+        ended_lives, _ = await asyncio.wait(lives, timeout=ROUND_ENDS_S)
+        for task in ended_lives:
+            task.result()
     finally:
         stopped.cancel()
         for task in lives:

@@ -140,7 +140,7 @@ def _lacks(wanted: Mapping[str, float], node: Object, used: Mapping[str, float])
     for name, amount in wanted.items():
         free = (quantity(has.get(name)) or 0.0) - used.get(name, 0.0)
         if amount > free + 1e-9 and amount > 0:
-            return f"has {max(0.0, free):g} {name} free, {amount:g} are asked for"
+            return f"has {max(0.0, free):g} {name} free, needs {amount:g}"
     return ""
 
 

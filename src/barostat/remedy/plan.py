@@ -336,7 +336,9 @@ def lint(plan: RemedyPlan) -> tuple[str, ...]:
     if plan.cause in NOTHING_WRONG:
         wrong.append(f"nothing is changed for the cause {plan.cause}")
     if not set(plan.expectation.load_signals) & {name for name, _ in plan.baseline}:
-        wrong.append("the load before was not measured, so nothing could be held against it")
+        wrong.append(
+            "the load before the change was not measured, so its effect could not be compared"
+        )
     if not any(expect.essential for expect in plan.expectation.expects):
         wrong.append("nothing is expected of the change, so nothing could prove it")
     if plan.at_edge and plan.change.kind != "limits":

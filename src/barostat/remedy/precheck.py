@@ -103,7 +103,7 @@ def _lever_fits(facts: Facts, plan: RemedyPlan) -> Verdict:
     if plan.lever == ROLLBACK:
         holds = "what it goes back to ran before"
     elif plan.asked_for:
-        holds = "asked for by name; nothing that is known speaks against it"
+        holds = "asked for by name; there is no known reason against it"
     else:
         holds = f"{plan.lever} is right for {plan.cause}"
     return _verdict(
@@ -163,7 +163,7 @@ def _floor_holds(facts: Facts, plan: RemedyPlan) -> Verdict:
     left = min(plan.kept_in_rotation, serving)
     return _verdict(
         left >= floor,
-        f"{left} serve meanwhile, the floor is {floor}",
+        f"{left} in rotation meanwhile; the floor is {floor}",
         f"{left} would serve, the floor is {floor}",
     )
 

@@ -48,7 +48,7 @@ def test_a_free_card_is_found_and_a_taken_one_told() -> None:
     assert placeable([TEMPLATE], [node()], [pod()]) == (True, "")
     found, why = placeable([TEMPLATE], [node()], [pod(), pod()])
     assert not found
-    assert "0 nvidia.com/gpu free, 1 are asked for" in why
+    assert "0 nvidia.com/gpu free, needs 1" in why
     assert placeable([TEMPLATE], [node()], [pod(), pod("Succeeded")]) == (True, "")
 
 

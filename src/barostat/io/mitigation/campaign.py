@@ -82,7 +82,8 @@ class GatewayAccess:
 class Campaign:
     """One target in one cluster. `limits`: as given, else those in the cluster. `gateway`: how to
     reach it. `one_look`: the observation for the plan also confirms the cause. `stop`: ends a run
-    early instead of signals, so that several can run in one process.
+    early instead of signals, so that several can run in one process. `progress`: how an observation
+    proceeds, if not for `tell`.
     """
 
     cluster: Cluster
@@ -97,6 +98,7 @@ class Campaign:
     kind: WorkloadKind = DEPLOYMENT
     stop: asyncio.Event | None = None
     one_look: bool = False
+    progress: Tell | None = None
     _seen: TargetSnapshot | None = None
     _lacking: tuple[str, ...] | None = None
     """Rights found missing since the last look, which the next one need not ask for."""
@@ -133,7 +135,7 @@ class Campaign:
                     self.name,
                     self.options,
                     self.clock,
-                    self.tell,
+                    self.progress or self.tell,
                     self.pace,
                     doors,
                     self._lacking,

@@ -46,7 +46,7 @@ async def preview(context: ActContext) -> list[str]:
         made = await cluster.create(DEPLOYMENTS, spare, plan.target.namespace, dry_run=True)
         lines.append(
             f"spare {spare['metadata']['name']}: "
-            f"{made.why if isinstance(made, RequestFailed) else 'the server takes it'}"
+            f"{made.why if isinstance(made, RequestFailed) else 'the server accepts it'}"
         )
         return lines
     except Denied as denied:
@@ -59,5 +59,7 @@ def _diff(old: Any, new: Any) -> list[str]:
         for found in (old, new)
     )
     return list(
-        difflib.unified_diff(before, after, "home's template", "with the change", lineterm="", n=2)
+        difflib.unified_diff(
+            before, after, "template of the target", "with the change", lineterm="", n=2
+        )
     )

@@ -147,7 +147,7 @@ def _scale(change: Scale) -> str:
     if change.engine:
         return f"one more engine like the one at {change.engine}"
     target = change.target or ObjectReference("deployment", "")
-    return f"kubectl scale {_object(target)} --replicas=<one more than now>"
+    return f"kubectl scale {_object(target)} --replicas=N (N: one more than now)"
 
 
 def _edit(edit: PodEdit) -> str:

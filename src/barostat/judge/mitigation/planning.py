@@ -133,7 +133,12 @@ def plan_for(
         return NoRemedy(f"nothing to look at: {wanted}")
     if not sick:
         causes = ", ".join(sorted({replica.diagnosis.cause for replica in seen.report.replicas}))
-        return NoRemedy(f"no cause to act on was found: {causes}")
+        typed = (
+            f"{seen.kind.typed(name_of(seen.home))} -n {text(seen.home, 'metadata', 'namespace')}"
+        )
+        return NoRemedy(
+            f"no cause to act on was found: {causes}; the evidence: barostat diagnose {typed}"
+        )
     worst = max(sick, key=lambda replica: badness(replica.diagnosis))
     if worst.name not in windows:
         return NoRemedy(f"{worst.name} has no readings")

@@ -69,7 +69,7 @@ CHAT = ObjectReference("deployment", "chat", "prod")
         (Scale(3, "autoscaler"), "maxReplicas: 3", "replicas=3"),
         (
             Scale(None, target=CHAT),
-            "kubectl scale deployment/chat -n prod --replicas=<one more than now>",
+            "kubectl scale deployment/chat -n prod --replicas=N (N: one more than now)",
             "replicas=+1",
         ),
         (

@@ -163,7 +163,11 @@ async def list_incidents(campaign: Campaign, output: str, *, everywhere: bool = 
     for problem in odd:
         print(f"cannot be read: {problem}")
     if not states and not odd:
-        print("no incident" + ("" if everywhere else f" in namespace {campaign.namespace}"))
+        place = "-A" if everywhere else f"-n {campaign.namespace}"
+        where = "" if everywhere else f" in namespace {campaign.namespace}"
+        print(
+            f"no remedy on record{where}; the operator's incidents: kubectl get pressureincidents {place}"
+        )
     return OK
 
 

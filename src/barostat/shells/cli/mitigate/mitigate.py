@@ -234,7 +234,13 @@ async def carry_out_for(campaign: Campaign, arguments: argparse.Namespace) -> in
     if only_shown:
         if found.against:
             print_result("would be refused: " + "; ".join(found.against))
-        return REFUSED if found.against else OK
+            return REFUSED
+        print_progress(
+            "nothing was written; the same command without --dry-run plans again and asks first"
+            if arguments.dry_run
+            else "nothing was written (autonomy observe); --autonomy recommend plans again and asks first"
+        )
+        return OK
     if found.plan.edge is not None:
         print_progress(
             "this holds the limit until the load has gone: let it run; Ctrl-C leaves it to "

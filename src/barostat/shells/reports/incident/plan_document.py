@@ -128,7 +128,7 @@ def _proof(plan: RemedyPlan) -> str:
         for found in plan.expectation.expects
         if found.essential and found.signal not in unknown
     )
-    proof = f"{promises}, for {plan.expectation.sustained_s:.0f} s under the load of now"
+    proof = f"{promises}, for {plan.expectation.sustained_s:.0f} s under the current load"
     if unknown:
         proof += (
             f"; by {' and '.join(unknown)} only if that is measured after the change: it was "

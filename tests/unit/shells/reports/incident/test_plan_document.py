@@ -45,7 +45,7 @@ def test_a_latency_that_cannot_be_judged_is_said_at_once(monkeypatch: pytest.Mon
     )
     (proof,) = part(shown(bare, found.replica), "Proof")
     assert proof.endswith(
-        "under the load of now; by itl_mean_s only if that is measured after the change: "
+        "under the current load; by itl_mean_s only if that is measured after the change: "
         "it was not before"
     )
     assert "falls by" not in proof
