@@ -155,10 +155,17 @@ def print_result(text: str) -> None:
     print_or_let_go(text, sys.stdout)
 
 
+DRY_RUN_ENDS = "nothing was written; the same command without --dry-run plans again and asks first"
+
+
 def print_end(ended: Ended, namespace: str) -> int:
-    """Print how a run ended and which owners were resumed; return the exit code."""
+    """Print how a run ended, which owners were resumed and what a person types next; return the
+    exit code.
+    """
     print_owners(ended.owners)
     print_result(how_it_ended(ended.state, namespace, stopped=ended.stopped))
+    for line in () if ended.stopped else next_commands(ended.state, namespace):
+        print_progress(line)
     return end_code(ended)
 
 
@@ -184,6 +191,21 @@ def end_code(ended: Ended) -> int:
             return REFUSED
         case _:
             return CANNOT_TELL
+
+
+def next_commands(state: State, namespace: str) -> tuple[str, ...]:
+    """What a person types after a remedy that ended, a line each."""
+    verb = f"{state.plan.id} -n {namespace}"
+    shown = (f"  barostat incident show {verb}   # what was measured, and each step",)
+    if state.superseded or state.phase not in ("Done", "RolledBack"):
+        return ()
+    if state.phase == "RolledBack" or state.plan.edge is not None or state.plan.undoes:
+        return shown
+    return (
+        *shown,
+        f"  barostat verify {verb}   # does it still hold?",
+        f"  barostat rollback {verb}   # take it back",
+    )
 
 
 def how_it_ended(state: State, namespace: str, *, stopped: bool) -> str:

@@ -11,6 +11,7 @@ from barostat.shells.cli.durations import parse_duration
 from barostat.shells.cli.given_once import OnceAction
 from barostat.shells.cli.mitigate.common_arguments import (
     CANNOT_TELL,
+    DRY_RUN_ENDS,
     OK,
     REFUSED,
     add_cluster,
@@ -236,7 +237,7 @@ async def carry_out_for(campaign: Campaign, arguments: argparse.Namespace) -> in
             print_result("would be refused: " + "; ".join(found.against))
             return REFUSED
         print_progress(
-            "nothing was written; the same command without --dry-run plans again and asks first"
+            DRY_RUN_ENDS
             if arguments.dry_run
             else "nothing was written (autonomy observe); --autonomy recommend plans again and asks first"
         )

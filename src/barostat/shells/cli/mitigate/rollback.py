@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.durations import parse_duration
 from barostat.shells.cli.mitigate.common_arguments import (
+    DRY_RUN_ENDS,
     OK,
     REFUSED,
     add_cluster,
@@ -172,6 +173,8 @@ async def take_back(campaign: Campaign, arguments: argparse.Namespace) -> int:
     if found.wrong:
         return REFUSED
     if arguments.dry_run:
+        if not (found.against or json_form):
+            print_progress(DRY_RUN_ENDS)
         return REFUSED if found.against else OK
     return _ended(
         await campaign.carry_out(found, None if arguments.yes else asked),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from tests.support.remedy_dialogue import a_plan
@@ -16,10 +17,11 @@ from barostat.remedy.acts import (
     ReleaseHome,
     ScaleHome,
 )
+from barostat.remedy.plan import ROLLBACK, taking_back
 from barostat.remedy.program import program
 from barostat.remedy.state import State
 from barostat.shells.cli.main import main
-from barostat.shells.cli.mitigate.common_arguments import how_it_ended
+from barostat.shells.cli.mitigate.common_arguments import how_it_ended, next_commands
 
 
 @pytest.mark.parametrize("other", [["--dry-run"], ["--autonomy", "observe"]])
@@ -68,6 +70,24 @@ def test_who_is_handed_a_remedy_is_told_which_pods_and_numbers_are_left_and_how_
         "ScaleHome 1 -> 2 replicas, DeleteSpare spare-0, "
         "ReleaseHome; tried again by: barostat incident resume i1 -n x"
     )
+
+
+@pytest.mark.parametrize(
+    ("state", "verbs"),
+    [
+        (State(a_plan(), "Done"), ["incident show", "verify", "rollback"]),
+        (State(a_plan(), "RolledBack"), ["incident show"]),
+        (
+            State(replace(a_plan(), lever=ROLLBACK, because=taking_back("i0")), "Done"),
+            ["incident show"],
+        ),
+        (State(a_plan(), "Done", superseded=True), []),
+        (State(a_plan(), "HandedOff"), []),
+    ],
+)
+def test_the_end_names_the_next_commands(state: State, verbs: list[str]) -> None:
+    named = [line.split(" i1 -n x ")[0].strip() for line in next_commands(state, "x")]
+    assert named == [f"barostat {verb}" for verb in verbs]
 
 
 def test_of_what_every_replica_has_proved_the_rest_of_the_way_is_told() -> None:
