@@ -206,5 +206,8 @@ def _name(found: Look) -> str:
 
 
 def _pod(state: State, found: Look) -> str:
-    slot = next((slot for slot, pod in state.pods if pod.name == found.pod), "")
-    return f"{_name(found)} ({slot})" if slot else _name(found)
+    """The pod with its part in the change. Numbered pods have the same name before and after it."""
+    slots = [slot for slot, pod in state.pods if pod.name == found.pod]
+    if found.when == "before":
+        slots = [slot for slot in slots if not slot.startswith("new-")]
+    return f"{_name(found)} ({slots[0]})" if slots else _name(found)

@@ -15,6 +15,7 @@ from barostat.judge.mitigation.measurements import Look, document
 from barostat.remedy.journal import cut_sentence, left_to_do, left_to_undo
 from barostat.remedy.record import to_json
 from barostat.remedy.state import State
+from barostat.remedy.verify import ERROR_OF, LEAST_OF
 from barostat.shells.reports.incident.charts import drawings, rows
 from barostat.shells.reports.json_text import json_text
 from barostat.shells.reports.sheet.blocks import (
@@ -91,11 +92,20 @@ def post_mortem(
         Section("Measured", measured),
         Section("Timeline", [Table([_EVENTS, *_timeline(state)], (0, 2, 3), mono=(2,))]),
         Listing("Conditions", conditions),
-        Listing("Figures before", [(code(name), f" {figure(value, 4)}") for name, value in before]),
+        Listing("Figures before", [_figure(name, value) for name, value in before]),
         *(Listing(title, acts, numbered=True) for title, acts in _left(state)),
         Footer(f"the same as data: barostat incident show {state.plan.id} -o json"),
     ]
     return Document(f"Barostat: incident {state.plan.id}", blocks)
+
+
+def _figure(name: str, value: float) -> tuple[Text, str]:
+    """One figure of the plan's baseline, with what its suffix means."""
+    shown = f" {figure(value, 4)}"
+    for suffix, meaning in ((ERROR_OF, "standard error"), (LEAST_OF, "lowest replica")):
+        if name.endswith(suffix):
+            return code(name.removesuffix(suffix)), f" ({meaning}){shown}"
+    return code(name), shown
 
 
 def _facts(state: State, after: State | None) -> list[tuple[str, str]]:

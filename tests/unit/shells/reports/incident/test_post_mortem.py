@@ -182,3 +182,19 @@ def test_what_was_measured_is_not_a_sliver_of_a_long_incident() -> None:
 def test_the_page_is_the_same_each_time() -> None:
     assert as_html(STATE, LOOKS) == as_html(STATE, LOOKS)
     assert not re.search(r"https?://(?!www\.w3\.org)", as_html(STATE, LOOKS))
+
+
+def test_a_numbered_pod_is_called_by_its_part_before_and_after() -> None:
+    parts = (("new-0", PodRef(HOME, "u2")), ("unit-0", PodRef(HOME, "u1")))
+    after = replace(LOOKS[0], when="after", at=LOOKS[0].at + 400.0)
+    text = as_markdown(replace(STATE, pods=parts), (LOOKS[0], after))
+    shown = [line for line in text.splitlines() if line.startswith(("| before", "| after"))]
+    assert f"{HOME} (unit-0)" in shown[0]
+    assert f"{HOME} (new-0)" in shown[1]
+
+
+def test_the_figures_before_say_what_they_are() -> None:
+    baseline = (("preemptions_per_s:least", 49.9), ("preemptions_per_s:error", 0.2))
+    text = as_markdown(replace(STATE, plan=replace(STATE.plan, baseline=baseline)))
+    assert "`preemptions_per_s` (lowest replica) 49.9" in text
+    assert "`preemptions_per_s` (standard error) 0.2" in text
