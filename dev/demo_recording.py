@@ -30,7 +30,9 @@ _KINDS = (
     ("cmd", re.compile(r"demo: +\$ ")), ("bad", re.compile(r" CRITICAL |FAILED| collapse")), ("warn", re.compile(r" WARNING ")),
     ("good", re.compile(r" (?:OK|HEALTHY) |demo: (?:after|behind|done)")), ("told", re.compile(r"demo: ")),
 )  # fmt: skip
-_LABEL = re.compile(r"(?:Why|Not|Next|Leave|Trigger|Tried)(?= )")
+_LABEL = re.compile(
+    r"(?:Why|Ruled out|Next steps|Don't|Triggered by|Forecast|Notes|Missing data)(?= )"
+)
 _STYLE = """
 .t{font:12px ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#dedede;white-space:pre}
 .cmd{fill:#62a0de;font-weight:700}.bad{fill:#e05656;font-weight:700}.warn{fill:#deb862}.good{fill:#7ebe76}.told{fill:#62a0de}.name{fill:#deb862}

@@ -42,7 +42,7 @@ def test_a_plan_in_order_has_nothing_to_say(strategy: Any) -> None:
             replace(a_plan(), rolls="canary", target=replace(a_plan().target, kind="Rollout")),
             "spare is no way to change a Rollout",
         ),
-        (replace(a_plan(), baseline=()), "the load before was not measured"),
+        (replace(a_plan(), baseline=()), "the load before the change was not measured"),
         (replace(a_plan(), template=""), "the template was not read"),
         (replace(a_plan(), serving=2), "2 of 1 replicas cannot serve"),
         (replace(a_plan(), id="a#b"), "the id"),
