@@ -88,15 +88,16 @@ def beside_today(step: NextStep, trials: Trials) -> Prose:
     return Prose(f"the twin forecasts {', '.join(figures)}; price: {price_of(step, trials)}")
 
 
-def price_of(step: NextStep, trials: Trials) -> Prose:
+def price_of(step: NextStep, trials: Trials, *, beside: bool = False) -> Prose:
     """Return the price of the step: a restart and how long it takes, more GPUs, fewer tokens per
-    second, rejected requests.
+    second, rejected requests. `beside`: the engine with the change starts while the former one
+    serves.
     """
     forecast = step.forecast
     parts = []
     if step.restarts:
         start = f" ({seconds(trials.start_s)})" if trials.start_s is not None else ""
-        parts.append(f"a restart{start}")
+        parts.append(f"{'an engine start' if beside else 'a restart'}{start}")
     if forecast is not None and trials.today is not None and trials.today.output_tokens_per_s > 0:
         lost = 1 - forecast.expected.output_tokens_per_s / trials.today.output_tokens_per_s
         if lost >= _LITTLE_LOST:

@@ -71,6 +71,7 @@ def _candidates(plan: RemedyPlan, replica: ReplicaReport) -> Iterator[blocks.Tex
     trials = replica.trials
     if trials is None or trials.today is None:
         return
+    beside = plan.strategy not in ("in-place", "rolling")
     yield blocks.named("today", expected_words(trials.today))
     for step in replica.next:
         if step.forecast is not None:
@@ -79,7 +80,7 @@ def _candidates(plan: RemedyPlan, replica: ReplicaReport) -> Iterator[blocks.Tex
                 expected_words(step.forecast.expected),
             )
             chosen = (blocks.tag("(chosen)"),) if step.lever == plan.lever else ()
-            yield (name, *chosen, f": {text}; price: {price_of(step, trials)}")
+            yield (name, *chosen, f": {text}; price: {price_of(step, trials, beside=beside)}")
 
 
 def _how(plan: RemedyPlan) -> Iterator[str]:

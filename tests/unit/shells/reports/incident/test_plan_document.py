@@ -62,6 +62,11 @@ def test_a_plan_shows_today_and_the_price_of_every_candidate(
     assert len(priced) == len(tried) > 1
     assert all("; price: " in line for line in priced)
     assert [" (chosen): " in line for line in priced].count(True) == 1
+    assert any("price: an engine start" in line for line in priced)
+    assert not any("a restart" in line for line in priced)
+    in_place = replace(found.plan, strategy="in-place")
+    _, *priced = part(shown(in_place, found.replica), "On the twin")
+    assert any("price: a restart" in line for line in priced)
 
 
 def test_the_classic_steps_are_named_with_why_they_are_not_taken(
