@@ -300,7 +300,6 @@ async def await_drained(ground: ActContext, do: Do) -> Done:
         if await drain.over(pod):
             return Done(note=drain.note)
         if drain.hopeless and ground.plan.bounds.on_drain_bound == "cut":
-            ground.tell(drain.says(pod))
             return Done(note=f"not drained: {drain.says(pod)}")
         await asyncio.sleep(ground.pace.poll_s)
 
