@@ -186,7 +186,7 @@ def test_the_page_is_the_same_each_time() -> None:
 
 def test_a_numbered_pod_is_called_by_its_part_before_and_after() -> None:
     parts = (("new-0", PodRef(HOME, "u2")), ("unit-0", PodRef(HOME, "u1")))
-    after = replace(LOOKS[0], when="after", at=LOOKS[0].at + 400.0)
+    after = replace(LOOKS[0], when="after")
     text = as_markdown(replace(STATE, pods=parts), (LOOKS[0], after))
     shown = [line for line in text.splitlines() if line.startswith(("| before", "| after"))]
     assert f"{HOME} (unit-0)" in shown[0]
