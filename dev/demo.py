@@ -186,7 +186,7 @@ def _second_act(without: Numbers) -> SecondAct:
         act = behind_the_gateway(engine, BEHIND, without)
     say(f"  without: {without.told()}")
     say(f"  with:    {act.behind.told()}")
-    say(f"  {act.preempted_words()} in all; {act.refused_words()}")
+    say(f"  {act.preempted_words()}; {act.refused_words()}")
     say(f"  {act.ttft_words()}")
     if wrong := wrong_in(act):
         raise Failed(wrong)
@@ -313,8 +313,8 @@ def _change(stage: Stage, second: TwinEngine, chosen: str, marks: list[tuple[flo
     last = stage.watch.samples[-1]
     running, waiting = round(last.running), round(last.waiting)
     say(
-        f"applying {' '.join(_flags(chosen))}: SIGTERM to the one replica there is, 1 s "
-        "for what can finish"
+        f"applying {' '.join(_flags(chosen))}: SIGTERM to the only replica, with 1 s to finish "
+        "requests"
     )
     began_s = stage.traffic.now_s()
     second.port = stage.engine.port
@@ -325,9 +325,8 @@ def _change(stage: Stage, second: TwinEngine, chosen: str, marks: list[tuple[flo
     down_s = stage.traffic.now_s() - began_s
     lost = (
         f"The replica was away for {down_s:.1f} s; {running} running and {waiting} waiting "
-        "requests were cut off and asked again by their "
-        f"clients; lost are what had been computed for them ({last.kv_usage_ratio:.0%} of "
-        "the KV pool) and the prefix cache."
+        "requests were cut off, and their clients retried them; lost: their computed KV cache "
+        f"({last.kv_usage_ratio:.0%} of the pool) and the prefix cache."
     )
     say(lost)
     return lost

@@ -71,28 +71,25 @@ class SecondAct:
             else "above the SLO: this machine was too busy for the clients or the engine"
         )
         return (
-            f"TTFT p99 of accepted requests {accepted_s:.2f} s, {kept} of {SLO_TTFT_S:g} s, as a "
-            "request waits for room for at most 0.8 of that before it is rejected; "
-            f"{all_s:.2f} s from a request's first try, as the burst asks for more than the "
-            "engine computes and rejected clients try again"
+            f"TTFT p99 of accepted requests {accepted_s:.2f} s, {kept} of {SLO_TTFT_S:g} s: a "
+            f"request queues for at most {0.8 * SLO_TTFT_S:g} s; {all_s:.2f} s from the first attempt: the burst exceeds "
+            "the engine's throughput, and rejected clients retry"
         )
 
     def refused_words(self) -> str:
         """How many were refused, with what, and what they were told."""
         if not self.refusals:
-            return "nobody was refused"
+            return "no request was rejected"
         kinds = Counter(f"{one.status} {one.reason}" for one in self.refusals)
         waits = [one.retry_after_s for one in self.refusals if one.retry_after_s is not None]
         least, most = (
             f"{found:.0f}" for found in (min(waits, default=0.0), max(waits, default=0.0))
         )
         said = (
-            f", and to come back in {least if least == most else f'{least} to {most}'} s"
-            if waits
-            else ""
+            f", Retry-After {least if least == most else f'{least} to {most}'} s" if waits else ""
         )
         return (
-            f"{len(self.refusals)} were told no at once "
+            f"{len(self.refusals)} requests were rejected immediately "
             f"({', '.join(f'{count} x {kind}' for kind, count in kinds.most_common())}){said}"
         )
 

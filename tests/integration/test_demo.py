@@ -36,7 +36,7 @@ def test_the_demo_shows_what_it_promises_in_time_and_leaves_a_whole_page(tmp_pat
         "The same burst behind the gateway",
     ]
     marks = {text.text for text in root.iter("text") if text.attrib.get("class") == "mark-name"}
-    assert "told no at once" in done.stderr
+    assert "were rejected immediately" in done.stderr
     assert marks == {"burst", "diagnosed", "changed", "recovered"}
     seconds = int(done.stderr.rsplit("done in ", 1)[1].split()[0])
     assert seconds < 90
