@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from barostat.core.errors import InputError
+from barostat.core.errors import InputError, OutsideError
 from barostat.engines.vllm.metrics.exposition import names_engine
 from barostat.io.engine_http.http import Answer
 from barostat.io.kubernetes.client.cluster import Cluster, Object
@@ -121,6 +121,9 @@ async def select(cluster: Cluster, wanted: Wanted, now: float) -> Selection:
         scope = None if wanted.all_namespaces else namespace
         listed = await cluster.list(PODS, scope, labels=wanted.selector)
         if isinstance(listed, RequestFailed):
+            if wanted.all_namespaces and listed.kind == "forbidden":
+                why = f"{listed.why}; for one namespace: -n NAMESPACE"
+                raise OutsideError(why, retryable=False)
             raise InputError(listed.why, "-l") if listed.kind == "invalid" else listed.error()
         sure = [pod for pod in listed.items if looks_like_vllm(pod)]
         rest = [

@@ -11,7 +11,7 @@ from tests.support.little_api_server import Answered, LittleApiServer, failure
 from tests.support.little_kubernetes import NAMESPACE, LittleKubernetes
 from tests.support.remedy_runs import ACCESS, Scene, by, on_a_little_kubernetes
 
-from barostat.core.errors import InputError
+from barostat.core.errors import InputError, OutsideError
 from barostat.io.kubernetes.client.cluster import Cluster
 from barostat.io.kubernetes.recording.target import Wanted, each_target, parsed, select
 from barostat.platform.objects import name_of
@@ -116,5 +116,22 @@ def test_a_namespace_that_does_not_exist_is_named_and_not_read_as_empty(
         cluster = by(Cluster(ACCESS), Elsewhere(found.kube))
         with pytest.raises(InputError, match="no such namespace"):
             await select(cluster, Wanted(targets, namespace="typo"), 1e9)
+
+    on_a_little_kubernetes(go)
+
+
+def test_who_may_not_list_every_namespace_is_told_how_to_name_one() -> None:
+    class Narrow(LittleApiServer):
+        """Pods may be listed in one namespace only."""
+
+        def answer(self, method: str, target: str, body: Any) -> Answered:
+            if target.startswith("/api/v1/pods"):
+                return failure(403, "pods is forbidden: at the cluster scope", "Forbidden")
+            return super().answer(method, target, body)
+
+    async def go(found: Scene) -> None:
+        cluster = by(Cluster(ACCESS), Narrow(found.kube))
+        with pytest.raises(OutsideError, match=r"cluster scope; for one namespace: -n NAMESPACE$"):
+            await select(cluster, Wanted(all_namespaces=True), 1e9)
 
     on_a_little_kubernetes(go)
