@@ -28,6 +28,7 @@ from barostat.shells.reports.sheet.blocks import (
     Listing,
     Only,
     Paragraph,
+    Part,
     Section,
     Table,
     Text,
@@ -99,7 +100,7 @@ def post_mortem(
     return Document(f"Barostat: incident {state.plan.id}", blocks)
 
 
-def _figure(name: str, value: float) -> tuple[Text, str]:
+def _figure(name: str, value: float) -> tuple[Part, str]:
     """One figure of the plan's baseline, with what its suffix means."""
     shown = f" {figure(value, 4)}"
     for suffix, meaning in ((ERROR_OF, "standard error"), (LEAST_OF, "lowest replica")):
