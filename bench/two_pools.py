@@ -1,7 +1,10 @@
 """One pool of engines beside two, for short and for long prompts, on the same cards: goodput of a
 published trace of mixed lengths on the twin.
 
-    python bench/two_pools.py [TRACES] [--minutes 15] [--cards 4]     TRACES: a folder with servegen_r1_1h and mooncake_conversation
+    python bench/two_pools.py [TRACES] [--minutes 15] [--cards 4] [--only mooncake_conversation] [--load 1.5] [--keep]
+
+TRACES: a folder with servegen_r1_1h and mooncake_conversation. A part of the runs, chosen by --only and --load, replaces
+only its own figures in bench/results.
 
 Each card, an H100, serves Llama-3.1-8B by itself. One pool: every request goes to the engine that vLLM's own
 balancing would choose. Two pools: prompts up to the split go to the first cards, longer ones to the rest, balanced alike
@@ -17,16 +20,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from barostat.io.input_files.requests_file import read_requests
-from barostat.shells.cli.simulate.simulate import add_engine_arguments, add_pace_arguments
-from barostat.shells.cli.simulate.simulate_inputs import engine_of, pace_of
-from barostat.twin.data_parallel.ranks import Ranks
-from barostat.twin.outcome import Life
-from barostat.twin.pace import Pace
-from barostat.twin.request import Row
-from barostat.twin.settings import Settings
-
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from bench.kept import Figure, Kept, keep, kept  # noqa: E402
+
+from barostat.io.input_files.requests_file import read_requests  # noqa: E402
+from barostat.shells.cli.simulate.simulate import add_engine_arguments, add_pace_arguments  # noqa: E402
+from barostat.shells.cli.simulate.simulate_inputs import engine_of, pace_of  # noqa: E402
+from barostat.twin.data_parallel.ranks import Ranks  # noqa: E402
+from barostat.twin.outcome import Life  # noqa: E402
+from barostat.twin.pace import Pace  # noqa: E402
+from barostat.twin.request import Row  # noqa: E402
+from barostat.twin.settings import Settings  # noqa: E402
+
 ENGINE = ("--model-config", "meta-llama/Llama-3.1-8B-Instruct", "--gpu", "H100")
 TRACES = {"servegen_r1_1h": (1.0, 2.0, 3.0), "mooncake_conversation": (0.5, 1.0, 1.5)}
 """Loads, as multiples of the trace's own rate."""
@@ -96,6 +102,11 @@ def main() -> int:
     parser.add_argument("traces", nargs="?", type=Path, default=ROOT.parent / "shared" / "traces")
     parser.add_argument("--minutes", type=float, default=15.0)
     parser.add_argument("--cards", type=int, default=4)
+    parser.add_argument("--only", choices=TRACES, help="one trace")
+    parser.add_argument(
+        "--load", type=float, help="one load, as a multiple of the trace's own rate"
+    )
+    parser.add_argument("--keep", action="store_true", help="write bench/results/two-pools.json")
     chosen = parser.parse_args()
     options = argparse.ArgumentParser()
     add_engine_arguments(options)
@@ -107,7 +118,10 @@ def main() -> int:
     print(
         f"{'trace':22} {'load':>5} {'requests':>9} {'split':>7} {'cards':>5} {'good/s':>7} {'good: short':>12} {'long':>6} {'preempted':>9}"
     )
+    figures: list[Figure] = []
     for name, loads in TRACES.items():
+        if chosen.only not in (None, name):
+            continue
         read, _ = read_requests(chosen.traces / f"{name}.csv.gz", 16)
         plain = [
             row._replace(hash_ids=None)
@@ -116,6 +130,8 @@ def main() -> int:
         ]
         split = sorted(row.input_tokens for row in plain)[int(SHORT_SHARE * len(plain))]
         for times in loads:
+            if chosen.load not in (None, times):
+                continue
             rows = [
                 row._replace(arrival_s=row.arrival_s / times)
                 for row in plain
@@ -130,11 +146,44 @@ def main() -> int:
                 key=lambda found: found.good,
             )
             short = sum(row.input_tokens <= split for row in rows)
+            case = f"{name}, load {times:g}, split at {split:,} tokens"
             for found in (one, two):
+                figures.append(
+                    Figure(
+                        f"{case}: {found.cards} cards",
+                        f"{found.good / chosen.minutes / 60:.2f} good requests/s; good: "
+                        f"{found.good_short / max(1, short):.1%} of short prompts, "
+                        f"{found.good_long / max(1, len(rows) - short):.1%} of long ones",
+                        len(rows),
+                        "NVIDIA",
+                        "H100, twin",
+                    )
+                )
                 print(f"{name:22} {times:5g} {len(rows):9,} {split:7,} {found.cards:>5} {found.good / chosen.minutes / 60:7.2f} "
                       f"{found.good_short / max(1, short):12.1%} {found.good_long / max(1, len(rows) - short):6.1%} {found.preemptions:9,}",
                       flush=True)  # fmt: skip
+    if chosen.keep:
+        keep("two-pools", _kept(figures, chosen.minutes, chosen.cards))
     return 0
+
+
+def _kept(figures: Sequence[Figure], minutes: float, cards: int) -> Kept:
+    """These figures, and those on file of other traces and loads."""
+    cases = {one.what.partition(":")[0] for one in figures}
+    before = kept("two-pools")
+    others = (
+        [one for one in before.figures if one.what.partition(":")[0] not in cases] if before else []
+    )
+    return Kept(
+        f"python bench/two_pools.py TRACES --minutes {minutes:g} --cards {cards} --keep",
+        f"{minutes:g} minutes of published traces (ServeGen, Mooncake), Llama-3.1-8B on {cards} engines of the twin, an H100 each",
+        sorted([*figures, *others], key=lambda one: one.what),
+        [
+            "The better division of the cards was chosen knowing the load: it is an upper bound for two pools.",
+            "Prompts share no prefix: requests of one conversation gain nothing from a pool of their own.",
+            "No card is in it: step times are those that ship with Barostat.",
+        ],
+    )
 
 
 if __name__ == "__main__":
