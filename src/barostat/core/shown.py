@@ -6,10 +6,11 @@ through.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import NewType
 
-from barostat.core.diagnosis import Report
+from barostat.core.diagnosis import ReplicaReport, Report
 from barostat.core.redaction.credentials import clean
 from barostat.core.redaction.values import every_text
 from barostat.core.visible import one_line
@@ -20,8 +21,16 @@ instead of being seen.
 """
 
 
-def shown_report(report: Report) -> ShownReport:
-    """The report as it may be shown, in every form. A thousand replicas share most of their
+def safe_texts() -> Callable[[str], str]:
+    """Return a function that makes a text safe for output. A thousand replicas share most of their
     sentences: each is gone through once.
     """
-    return ShownReport(every_text(report, cache(lambda text: one_line(clean(text)))))
+    return cache(lambda text: one_line(clean(text)))
+
+
+def shown_report(report: Report, *, replicas_are_safe: bool = False) -> ShownReport:
+    """The report as it may be shown, in every form. `replicas_are_safe`: the texts of its replicas
+    have been through `safe_texts` before.
+    """
+    already = frozenset({ReplicaReport}) if replicas_are_safe else frozenset()
+    return ShownReport(every_text(report, safe_texts(), already))

@@ -8,7 +8,6 @@ worker that is just answering).
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from barostat.core.errors import OutsideError
+from barostat.io.cores import usable_cores
 from barostat.judge.experiments.outlook import Outlook
 from barostat.judge.experiments.trials import Load, MadeOnce, Trial, run_trial
 from barostat.twin.summary import Slo
@@ -34,7 +34,7 @@ class Cores:
         self, load: Load, slo: Slo, cores: int | None = None, on_progress: Progress | None = None
     ) -> None:
         self.stopped = False
-        self.cores = cores or _usable_cores()
+        self.cores = cores or usable_cores()
         self._load, self._slo = MadeOnce(load), slo
         self._tell = on_progress or (lambda *_: None)
         self._workers: dict[Connection, BaseProcess] = {}
@@ -130,11 +130,3 @@ def _work(pipe: Connection, load: Load, slo: Slo) -> None:
             pipe.send((place, run_trial(load, slo, trial)))
         except Exception as error:
             pipe.send((place, error))
-
-
-def _usable_cores() -> int:
-    """Cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1

@@ -8,10 +8,13 @@ import: `levers()` walks this package.
 
 from __future__ import annotations
 
+from functools import cache
+
 from barostat.core.lever import Lever
 from barostat.core.rules import exported
 
 
+@cache  # asked for by every engine of a fleet
 def levers() -> tuple[Lever, ...]:
     """Every lever there is, sorted by name."""
     return tuple(sorted(exported(__name__, __path__, "LEVER", Lever), key=lambda lever: lever.name))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from barostat.core.uncollected import uncollected
 from barostat.twin.event_skipping.run import EventSkippingRun
 from barostat.twin.event_skipping.state import EventSkippingState
 from barostat.twin.outcome import Outcome
@@ -16,20 +15,6 @@ from barostat.twin.settings import Settings
 
 if TYPE_CHECKING:
     from barostat.twin.scheduler.run import Watch
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """No search for cycles meanwhile: a workload and a run keep nearly all they make and make no
-    cycles, and it costs a fifth of them.
-    """
-    collected = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collected:
-            gc.enable()
 
 
 def simulate(

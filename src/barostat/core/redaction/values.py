@@ -29,13 +29,17 @@ def _changed(value: Any, change: Callable[[str], str], as_they_are: frozenset[ty
     if isinstance(value, str):
         return new if (new := change(value)) != value else value
     if isinstance(value, tuple | list):
-        made = [_changed(item, change, as_they_are) for item in value]
+        made = [
+            item if type(item) in as_they_are else _changed(item, change, as_they_are)
+            for item in value
+        ]
         return value if all(map(is_, made, value)) else kind(made)
     if (names := _fields(kind)) is not None:
         changed = {
             name: new
             for name in names
-            if (new := _changed(old := getattr(value, name), change, as_they_are)) is not old
+            if type(old := getattr(value, name)) not in as_they_are
+            and (new := _changed(old, change, as_they_are)) is not old
         }
         return replace(value, **changed) if changed else value
     if isinstance(value, Mapping):

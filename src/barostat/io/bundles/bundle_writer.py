@@ -38,7 +38,7 @@ class Logs:
     gateway: Mapping[str, Path] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)  # asyncio.Runner writes out a task's result
 class Recorded:
     """A recording, and the files that its logs were read from (none where they were not to be
     kept).

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, TypeVar
 
 from barostat.core.diagnosis import (
     NOTHING_WRONG,
@@ -16,7 +17,8 @@ from barostat.core.diagnosis import (
     Severity,
     SymptomFinding,
 )
-from barostat.core.shown import ShownReport, shown_report
+from barostat.core.redaction.values import every_text
+from barostat.core.shown import ShownReport, safe_texts, shown_report
 from barostat.core.symptom import Harm, judge_all
 from barostat.core.verdict import Unknown, Verdict
 from barostat.core.window import Window
@@ -46,6 +48,27 @@ ENDS = ("log_engine_dead", "log_gpu_program_error")
 """Lines of the current life after which no engine serves."""
 
 
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Each(Protocol):
+    """Applies a pure function to every item, perhaps on several cores."""
+
+    def __call__(self, work: Callable[[T], R], items: Sequence[T], /) -> list[R]:
+        """Return `work` of each item, in their order."""
+        ...
+
+
+class _Judged(NamedTuple):
+    """A replica's report, its texts safe for output, and what it rests on."""
+
+    by_engine: Mapping[str, Window]
+    problems: tuple[str, ...]
+    report: ReplicaReport
+    shown: Window
+
+
 @dataclass(frozen=True, slots=True)
 class Examination:
     """The report with what it rests on. `windows`: by replica, then by engine. `shown`: each
@@ -64,38 +87,55 @@ def diagnose(recording: Recording) -> ShownReport:
     return examine(recording).report
 
 
-def examine(recording: Recording) -> Examination:
-    """The report and the windows that it was judged from, each made once."""
-    near = nearby(recording)
-    made = {replica.name: windows(near(replica), replica) for replica in recording.replicas}
-    judged = [_replica(recording, replica, *made[replica.name]) for replica in recording.replicas]
-    if elsewhere := _sick(report for report, _ in judged):
+def in_order(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """Return `work` of each item, one after the other."""
+    return [work(item) for item in items]
+
+
+def examine(recording: Recording, each: Each = in_order) -> Examination:
+    """The report and the windows that it was judged from, each made once. `each`: applies a pure
+    function to every replica, perhaps on several cores.
+    """
+    near, safe = nearby(recording), safe_texts()
+
+    def judged(replica: ReplicaRecording) -> _Judged:
+        by_engine, problems = windows(near(replica), replica)
+        report, shown = _replica(recording, replica, by_engine, problems)
+        return _Judged(by_engine, problems, every_text(report, safe), shown)
+
+    found = each(judged, recording.replicas)
+    if elsewhere := _sick(one.report for one in found):
         # A gateway's figures are of all replicas: once one of them explains them, they blame
         # nothing before the others.
-        judged = [
-            _replica(recording, replica, *made[replica.name], elsewhere)
-            if report.diagnosis.cause == "network-or-gateway"
-            else (report, shown)
-            for replica, (report, shown) in zip(recording.replicas, judged, strict=True)
-        ]
-    replicas = tuple(report for report, _ in judged)
-    by_name = {
-        replica.name: window
-        for replica, (_, window) in zip(recording.replicas, judged, strict=True)
-    }
+        for place, (replica, one) in enumerate(zip(recording.replicas, found, strict=True)):
+            if one.report.diagnosis.cause == "network-or-gateway":
+                report, shown = _replica(recording, replica, one.by_engine, one.problems, elsewhere)
+                found[place] = one._replace(report=every_text(report, safe), shown=shown)
+    replicas = tuple(one.report for one in found)
+    names = [replica.name for replica in recording.replicas]
+    half_of = halves(recording, {name: one.shown for name, one in zip(names, found, strict=True)})
     report = Report(
         at=recording.at,
         target=recording.target,
         replicas=with_scope(replicas),
-        fleet=with_halves(fleet(replicas), replicas, halves(recording, by_name)),
+        fleet=with_halves(
+            fleet(replicas),
+            replicas,
+            {
+                report.name: half_of[name]
+                for name, report in zip(names, replicas, strict=True)
+                if name in half_of
+            },
+        ),
         problems=recording.problems,
         remedies=recording.remedies,
     )
-    told = shown_report(report)
-    shown = {
-        replica.name: window for replica, (_, window) in zip(told.replicas, judged, strict=True)
-    }
-    return Examination(told, {name: by_engine for name, (by_engine, _) in made.items()}, shown)
+    told = shown_report(report, replicas_are_safe=True)
+    return Examination(
+        told,
+        {name: one.by_engine for name, one in zip(names, found, strict=True)},
+        {report.name: one.shown for report, one in zip(told.replicas, found, strict=True)},
+    )
 
 
 def _sick(reports: Iterable[ReplicaReport]) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from barostat.core.uncollected import uncollected
 from barostat.twin.data_parallel.balancer import Counts
 from barostat.twin.data_parallel.ranks import (
     FrontEnd,
     RanksOutcome,
     together,
 )
-from barostat.twin.forms import uncollected
 from barostat.twin.outcome import DRY
 from barostat.twin.pace import Pace
 from barostat.twin.request import Row

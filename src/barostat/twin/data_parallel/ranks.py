@@ -15,10 +15,11 @@ from dataclasses import dataclass, field, replace
 from heapq import merge
 
 from barostat.core.errors import InputError
+from barostat.core.uncollected import uncollected
 from barostat.twin.data_parallel.balancer import Balancer, Counts
 from barostat.twin.data_parallel.coordinator import CHANGED_NS, Coordinator
 from barostat.twin.fed import FedEngine
-from barostat.twin.forms import state_for, uncollected
+from barostat.twin.forms import state_for
 from barostat.twin.intake import Intake
 from barostat.twin.outcome import Outcome
 from barostat.twin.pace import Pace

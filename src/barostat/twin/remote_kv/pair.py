@@ -13,8 +13,8 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from barostat.core.uncollected import uncollected
 from barostat.twin.data_parallel.ranks import merged_loads
-from barostat.twin.forms import uncollected
 from barostat.twin.intake import Intake
 from barostat.twin.outcome import Life, Outcome
 from barostat.twin.pace import Pace

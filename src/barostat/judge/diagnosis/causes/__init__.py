@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from barostat.core.rules import exported
 from barostat.judge.diagnosis.case import Cause
 
 
+@cache  # asked for by every engine of a fleet
 def causes() -> tuple[Cause, ...]:
     """Every cause, by rank."""
     return tuple(

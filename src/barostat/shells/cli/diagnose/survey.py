@@ -90,13 +90,12 @@ def surveyed(arguments: argparse.Namespace) -> Survey:
     Errors: InputError for a target that is not there; OutsideError where the API server cannot be
     reached.
     """
-    from functools import cache
-
     from barostat.core.diagnosis import ReplicaReport
     from barostat.core.errors import InputError
-    from barostat.core.redaction.credentials import clean
     from barostat.core.redaction.values import every_text
-    from barostat.core.visible import one_line
+    from barostat.core.shown import safe_texts
+    from barostat.core.uncollected import uncollected
+    from barostat.io.cores import on_all_cores
     from barostat.judge.diagnosis.diagnose import examine
     from barostat.judge.survey.survey import survey
     from barostat.shells.cli.capacity.prices import prices_of
@@ -125,12 +124,13 @@ def surveyed(arguments: argparse.Namespace) -> Survey:
             not_read.append(f"{read}: whether rollouts find free GPUs is unknown")
         else:
             room = read
-    findings, unchecked = _findings(recording.kubernetes)
-    not_read += [*recording.missing, *unchecked]
-    made = survey(examine(recording), recording.kubernetes, findings, room, prices, not_read)
-    return every_text(
-        made, cache(lambda text: one_line(clean(text))), already=frozenset({ReplicaReport})
-    )
+    with uncollected():
+        findings, unchecked = _findings(recording.kubernetes)
+        not_read += [*recording.missing, *unchecked]
+        made = survey(
+            examine(recording, on_all_cores), recording.kubernetes, findings, room, prices, not_read
+        )
+        return every_text(made, safe_texts(), already=frozenset({ReplicaReport}))
 
 
 def _findings(

@@ -166,7 +166,7 @@ def rows_of(arguments: argparse.Namespace, settings: Settings) -> tuple[list[Row
 
     Errors: InputError.
     """
-    from barostat.twin.forms import uncollected
+    from barostat.core.uncollected import uncollected
 
     if arguments.hash_block_size is not None and arguments.hash_block_size < 1:
         raise InputError(
