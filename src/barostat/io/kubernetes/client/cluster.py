@@ -32,6 +32,7 @@ from barostat.io.kubernetes.client.failures import (
     of_stranger,
 )
 from barostat.io.kubernetes.client.kubeconfig import ClusterAccess
+from barostat.io.kubernetes.client.lanes import Lanes
 from barostat.io.kubernetes.client.resources import Resource
 
 FIELD_MANAGER = "barostat"
@@ -141,7 +142,7 @@ class Cluster:
                 login.tls(self.access, fresh) if self.access.server.startswith("https:") else False
             )
             self._session = httpx.AsyncClient(
-                base_url=self.access.server, verify=secure, limits=limits,
+                base_url=self.access.server, verify=secure, limits=limits, transport=Lanes(secure, limits),
                 timeout=httpx.Timeout(None, connect=connect_s(self.access.server)),
                 headers=login.headers(self.access, fresh), proxy=self.access.proxy, auth=self.access.basic, follow_redirects=False,
                 trust_env=False,
