@@ -24,7 +24,7 @@ def _families() -> frozenset[bytes]:
         if isinstance(listed, tuple) and all(isinstance(one, str) for one in listed):
             found.update(one for one in listed if one.startswith("vllm:"))
     bare = {name.partition("{")[0] for name in found}
-    every = {f"{name}{tail}" for name in bare for tail in ("", "_total", "_created")}
+    every = {f"{name}{tail}" for name in bare for tail in ("", "_total")}
     return frozenset(name.encode() for name in every)
 
 

@@ -7,9 +7,11 @@ itself.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from barostat.catalog.metric_names import RUNNING
 from barostat.core.errors import InputError, OutsideError
@@ -29,15 +31,20 @@ from barostat.operator.pages import READ_NAMES
 
 PodName = tuple[str, str]
 """Namespace and name."""
-FIRST_S = 60.0
-OVERLAP_S = 10.0
-"""Samples are stored some time after they were scraped: each query begins so much before the end
-of the one before.
-"""
 FRESH_S = 35.0
 """Prometheus scrapes every 30 s by habit. A pod whose newest page is older is asked itself."""
 PODS_PER_QUERY = 100
 """A page has some 400 series of 250 bytes: 10 MB an answer."""
+
+
+class _Known(NamedTuple):
+    """The newest page of a pod. `at`: its instant. `target`: the labels of its target.
+    `samples`: how many it has.
+    """
+
+    at: float
+    target: Mapping[str, str]
+    samples: int
 
 
 @dataclass(slots=True)
@@ -49,7 +56,7 @@ class PrometheusPages:
     server: Prometheus
     tell: Callable[[str], None]
     trouble: str = ""
-    _until: float | None = field(default=None)
+    _known: dict[PodName, _Known] = field(default_factory=dict)
 
     async def newest(
         self, pods: Mapping[PodName, float], now: float, within_s: float
@@ -58,20 +65,19 @@ class PrometheusPages:
         fresh; nothing if the server does not answer in time. `pods`: with the instant of the newest
         page that is known. `now`: unix seconds.
         """
-        if not pods:
-            return {}
-        for_s = FIRST_S if self._until is None else min(FIRST_S, now - self._until + OVERLAP_S)
-        # A pod that is new to the list has a page within the last FRESH_S, or is asked itself.
-        for_s = max(for_s, FRESH_S)
-        ordered = sorted(pods)
+        since = now - FRESH_S
+        self._known = {
+            pod: known for pod, known in self._known.items() if pod in pods and known.at >= since
+        }
+        # Pods with pages of one age are asked together: for no more than came since then.
+        ordered = sorted(pods, key=lambda pod: (self._begin(pod, since), pod))
+        parts = [
+            ordered[first : first + PODS_PER_QUERY]
+            for first in range(0, len(ordered), PODS_PER_QUERY)
+        ]
         try:
             async with asyncio.timeout(within_s):
-                answers = await together(
-                    *(
-                        self.server.at(_query(ordered[first : first + PODS_PER_QUERY], for_s), now)
-                        for first in range(0, len(ordered), PODS_PER_QUERY)
-                    )
-                )
+                found = await together(*(self._part(part, pods, now) for part in parts))
         except (InputError, OutsideError) as error:
             return self._failed(str(error))
         except TimeoutError:
@@ -80,13 +86,43 @@ class PrometheusPages:
             )
         if self.trouble:
             self.tell(f"Prometheus at {self.server.access.base} answers again")
-        self.trouble, self._until = "", now
-        source = self.server.access.base
-        return {
-            pod: scrapes
-            for series in answers
-            for pod, scrapes in new_pages(series, pods, now - FRESH_S, source).items()
-        }
+        self.trouble = ""
+        came = {pod: scrapes for part in found for pod, scrapes in part.items()}
+        return {pod: came.get(pod, []) for pod in self._known}
+
+    def _begin(self, pod: PodName, since: float) -> float:
+        known = self._known.get(pod)
+        return since if known is None else known.at
+
+    async def _part(
+        self, asked: Sequence[PodName], pods: Mapping[PodName, float], now: float
+    ) -> dict[PodName, list[Scrape]]:
+        """The new pages of some of the pods; `_known` is then that of now."""
+        since = now - FRESH_S
+        begin = min(self._begin(pod, since) for pod in asked)
+        series = await self.server.at(_query(asked, math.ceil(now - begin)), now)
+        found: dict[PodName, list[Scrape]] = {}
+        for pod, (replica, own) in _of_pods(series, pods).items():
+            known = self._known.get(pod)
+            if replica is None or (known is not None and known.target != replica.labels):
+                # Several targets, or another than before: asked for all of FRESH_S next time.
+                self._known.pop(pod, None)
+            elif replica.at[-1] >= since:
+                scrapes, _ = pages(
+                    own,
+                    set(replica.labels) - OWN_LABELS,
+                    f"{self.server.access.base} {pod[0]}/{pod[1]}",
+                    pods[pod],
+                    known.samples if known is not None else 0,
+                )
+                found[pod] = scrapes
+                if scrapes:
+                    samples = scrapes[-1].text.count("\n")
+                    self._known[pod] = _Known(scrapes[-1].at, replica.labels, samples)
+                elif known is None:
+                    at = min(replica.at[-1], pods[pod])
+                    self._known[pod] = _Known(at, replica.labels, 0)
+        return found
 
     def _failed(self, why: str) -> dict[PodName, list[Scrape]]:
         if why != self.trouble:
@@ -99,41 +135,30 @@ class PrometheusPages:
         await self.server.close()
 
 
-def new_pages(
-    series: Sequence[Series], known: Mapping[PodName, float], fresh_since: float, source: str
-) -> dict[PodName, list[Scrape]]:
-    """Return the pages later than what is known, ascending in time, of each known pod that has one
-    engine's target, scraped since then; a pod with several is left out.
-    """
-    running = [one for one in series if one.name in RUNNING]
-    replicas, _ = remembered_replicas(running)
+def _of_pods(
+    series: Sequence[Series], pods: Collection[PodName]
+) -> dict[PodName, tuple[RememberedReplica | None, list[Series]]]:
+    """The target and the series of each of the pods; no target where a pod has several."""
+    replicas, _ = remembered_replicas([one for one in series if one.name in RUNNING])
     of_pod: dict[PodName, list[RememberedReplica]] = {}
     for replica in replicas:
         of_pod.setdefault((replica.namespace, replica.pod), []).append(replica)
-    own: dict[PodName, list[Series]] = {
-        pod: []
-        for pod, found in of_pod.items()
-        if pod in known and len(found) == 1 and found[0].at[-1] >= fresh_since
+    found: dict[PodName, tuple[RememberedReplica | None, list[Series]]] = {
+        pod: (several[0] if len(several) == 1 else None, [])
+        for pod, several in of_pod.items()
+        if pod in pods
     }
     for one in series:
         pod = first_of(one.labels, NAMESPACE_LABELS), first_of(one.labels, POD_LABELS)
-        if pod in own and of_pod[pod][0].owns(one):
-            own[pod].append(one)
-    return {
-        pod: pages(
-            kept,
-            set(of_pod[pod][0].labels) - OWN_LABELS,
-            f"{source} {pod[0]}/{pod[1]}",
-            known[pod],
-        )[0]
-        for pod, kept in own.items()
-    }
+        if pod in found and (target := found[pod][0]) is not None and target.owns(one):
+            found[pod][1].append(one)
+    return found
 
 
-def _query(pods: Sequence[PodName], for_s: float) -> str:
+def _query(pods: Sequence[PodName], for_s: int) -> str:
     names = "|".join(sorted({re.escape(name).replace(r"\-", "-") for _, name in pods}))
     inner = ",".join((
         f'__name__=~"{READ_NAMES}"',
         pairs({"pod": names}).replace("=", "=~", 1),
     ))  # fmt: skip
-    return f"{{{inner}}}[{round(for_s)}s]"
+    return f"{{{inner}}}[{max(1, for_s)}s]"

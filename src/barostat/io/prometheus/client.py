@@ -228,8 +228,9 @@ def _series(one: Any) -> Series | None:
             continue
         if 0.0 <= at < 253_402_300_800.0:  # NaN and years beyond 9999 are no instants
             points.append(Point(at, value))
-    return (
-        Series({str(name): str(text) for name, text in one["metric"].items()}, tuple(points))
-        if points
-        else None
-    )
+    if not points:
+        return None
+    labels = one["metric"]
+    if not all(type(text) is str for text in labels.values()):
+        labels = {name: str(text) for name, text in labels.items()}
+    return Series(labels, tuple(points))

@@ -109,8 +109,8 @@ def examine(recording: Recording, each: Each = in_order) -> Examination:
         # nothing before the others.
         for place, (replica, one) in enumerate(zip(recording.replicas, found, strict=True)):
             if one.report.diagnosis.cause == "network-or-gateway":
-                report, shown = _replica(recording, replica, one.by_engine, one.problems, elsewhere)
-                found[place] = one._replace(report=every_text(report, safe), shown=shown)
+                again, shown = _replica(recording, replica, one.by_engine, one.problems, elsewhere)
+                found[place] = one._replace(report=every_text(again, safe), shown=shown)
     replicas = tuple(one.report for one in found)
     names = [replica.name for replica in recording.replicas]
     half_of = halves(recording, {name: one.shown for name, one in zip(names, found, strict=True)})
@@ -122,8 +122,8 @@ def examine(recording: Recording, each: Each = in_order) -> Examination:
             fleet(replicas),
             replicas,
             {
-                report.name: half_of[name]
-                for name, report in zip(names, replicas, strict=True)
+                one.name: half_of[name]
+                for name, one in zip(names, replicas, strict=True)
                 if name in half_of
             },
         ),

@@ -37,7 +37,8 @@ def labels_of(pairs: Mapping[str, str] | Iterable[tuple[str, str]]) -> Labels:
     return tuple(sorted(dict(pairs).items()))
 
 
-def _text(labels: Labels) -> str:
+def labels_text(labels: Labels) -> str:
+    """The labels as they stand behind a name; empty for none."""
     if not labels:
         return ""
     return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels) + "}"
@@ -67,7 +68,7 @@ class Gauge:
             f"# HELP {self.name} {self.words}",
             f"# TYPE {self.name} gauge",
             *(
-                f"{self.name}{_text(labels)} {number(value)}"
+                f"{self.name}{labels_text(labels)} {number(value)}"
                 for labels, value in self._values.items()
             ),
         ]
@@ -88,7 +89,7 @@ class _Begun:
         return [
             f"# HELP {name} {self.words}",
             f"# TYPE {name} gauge",
-            *(f"{name}{_text(labels)} {number(at)}" for labels, at in self._began.items()),
+            *(f"{name}{labels_text(labels)} {number(at)}" for labels, at in self._began.items()),
         ]
 
 
@@ -123,7 +124,7 @@ class Counter(_Begun):
             f"# HELP {self.name}_total {self.words}",
             f"# TYPE {self.name}_total counter",
             *(
-                f"{self.name}_total{_text(labels)} {number(value)}"
+                f"{self.name}_total{labels_text(labels)} {number(value)}"
                 for labels, value in self._values.items()
             ),
             *self._created_lines(),
@@ -161,11 +162,11 @@ class Histogram(_Begun):
             for bound, count in zip(self._bounds, counts, strict=True):
                 total += count
                 found.append(
-                    f"{self.name}_bucket{_text(labels_of((*labels, ('le', number(bound)))))} "
+                    f"{self.name}_bucket{labels_text(labels_of((*labels, ('le', number(bound)))))} "
                     f"{number(total)}"
                 )
-            found.append(f"{self.name}_count{_text(labels)} {number(total)}")
-            found.append(f"{self.name}_sum{_text(labels)} {number(self._sums[labels])}")
+            found.append(f"{self.name}_count{labels_text(labels)} {number(total)}")
+            found.append(f"{self.name}_sum{labels_text(labels)} {number(self._sums[labels])}")
         return found + self._created_lines()
 
 
@@ -190,8 +191,8 @@ class Summary(_Begun):
         """Render the summary in Prometheus text format."""
         found = [f"# HELP {self.name} {self.words}", f"# TYPE {self.name} summary"]
         for labels, count in self._counts.items():
-            found.append(f"{self.name}_count{_text(labels)} {number(count)}")
-            found.append(f"{self.name}_sum{_text(labels)} {number(self._sums[labels])}")
+            found.append(f"{self.name}_count{labels_text(labels)} {number(count)}")
+            found.append(f"{self.name}_sum{labels_text(labels)} {number(self._sums[labels])}")
         return found + self._created_lines()
 
 
