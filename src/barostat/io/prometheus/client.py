@@ -231,6 +231,6 @@ def _series(one: Any) -> Series | None:
     if not points:
         return None
     labels = one["metric"]
-    if not all(type(text) is str for text in labels.values()):
+    if not {str}.issuperset(map(type, labels.values())):
         labels = {name: str(text) for name, text in labels.items()}
     return Series(labels, tuple(points))

@@ -98,9 +98,9 @@ class RememberedReplica:
 
     def owns(self, series: Series) -> bool:
         """True for series of exactly this target."""
-        return all(
-            series.labels.get(name) == text for name, text in self.labels.items()
-        ) and not any(series.labels.get(name) for name in self.others)
+        return self.labels.items() <= series.labels.items() and not any(
+            series.labels.get(name) for name in self.others
+        )
 
     @property
     def interval_s(self) -> float | None:
@@ -111,7 +111,10 @@ class RememberedReplica:
 
 def first_of(labels: Mapping[str, str], names: Iterable[str]) -> str:
     """The first of the labels that is there; empty if none is."""
-    return next((labels[name] for name in names if labels.get(name)), "")
+    for name in names:
+        if found := labels.get(name):
+            return found
+    return ""
 
 
 def remembered_replicas(
