@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from dev.free_port import free_port
 
+from barostat.core.extras import how_to_install
 from barostat.shells.cli.extras import EXTRAS
 from barostat.shells.cli.main import VERBS
 
@@ -175,4 +176,4 @@ def test_the_others_name_their_extra(base: Path, verb: str, tmp_path: Path) -> N
     done = ran(base, [verb, *RUN[verb]], tmp_path)
     assert done.returncode == 2, done.stdout + done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
-    assert f"pip install 'barostat[{EXTRAS[verb]}]'" in done.stderr
+    assert how_to_install(EXTRAS[verb]) in done.stderr

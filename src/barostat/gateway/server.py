@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from barostat.core.errors import InputError, OutsideError
+from barostat.core.extras import how_to_install
 from barostat.core.limits import ServingLimits
 from barostat.gateway.access_log import AccessLog
 from barostat.gateway.client import ClientConnection
@@ -219,7 +220,7 @@ class _Serving:
             from barostat.io.redis.shared_budget import SharedBudget
         except ImportError:
             raise InputError(
-                "needs the Redis client: pip install 'barostat[budget]'", "--shared-budget"
+                f"needs the Redis client: {how_to_install('budget')}", "--shared-budget"
             ) from None
         try:
             opens = gateway.desk.opens("kvTokenBudget")
@@ -243,7 +244,7 @@ class _Serving:
             from barostat.gateway.ext_proc.server import ExternalProcessor, listen_address
         except ImportError:
             raise InputError(
-                "needs gRPC and Envoy's messages: pip install 'barostat[envoy]'", "--ext-proc"
+                f"needs gRPC and Envoy's messages: {how_to_install('envoy')}", "--ext-proc"
             ) from None
         external = ExternalProcessor(gateway, listen_address(self._settings.ext_proc))
         await external.start()

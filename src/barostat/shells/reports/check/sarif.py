@@ -101,7 +101,10 @@ def _result(one: Finding, index: dict[str, int], seen: dict[str, int]) -> dict[s
         "ruleId": one.rule,
         "ruleIndex": index[one.rule],
         "level": one.severity,
-        "message": {"text": one.message + (f". Fix: {one.fix}" if one.fix else "")},
+        "message": {
+            "text": one.message
+            + (f". {'Fix' if one.edits else 'By hand'}: {one.fix}" if one.fix else "")
+        },
         "locations": [
             {
                 "physicalLocation": {
