@@ -76,8 +76,8 @@ class PrometheusPages:
             for first in range(0, len(ordered), PODS_PER_QUERY)
         ]
         try:
-            async with asyncio.timeout(within_s):
-                found = await together(*(self._part(part, pods, now) for part in parts))
+            async with asyncio.timeout(within_s) as limit:
+                found = await together(*(self._part(part, pods, now, limit) for part in parts))
         except (InputError, OutsideError) as error:
             return self._failed(str(error))
         except TimeoutError:
@@ -95,12 +95,20 @@ class PrometheusPages:
         return since if known is None else known.at
 
     async def _part(
-        self, asked: Sequence[PodName], pods: Mapping[PodName, float], now: float
+        self,
+        asked: Sequence[PodName],
+        pods: Mapping[PodName, float],
+        now: float,
+        limit: asyncio.Timeout,
     ) -> dict[PodName, list[Scrape]]:
-        """The new pages of some of the pods; `_known` is then that of now."""
+        """The new pages of some of the pods; `_known` is then that of now. `limit`: of the server's
+        time; that of writing pages is added to it.
+        """
         since = now - FRESH_S
         begin = min(self._begin(pod, since) for pod in asked)
         series = await self.server.at(_query(asked, math.ceil(now - begin)), now)
+        clock = asyncio.get_running_loop().time
+        answered = clock()
         found: dict[PodName, list[Scrape]] = {}
         for pod, (replica, own) in _of_pods(series, pods).items():
             known = self._known.get(pod)
@@ -122,6 +130,8 @@ class PrometheusPages:
                 elif known is None:
                     at = min(replica.at[-1], pods[pod])
                     self._known[pod] = _Known(at, replica.labels, 0)
+        if (end := limit.when()) is not None and not limit.expired():
+            limit.reschedule(end + clock() - answered)
         return found
 
     def _failed(self, why: str) -> dict[PodName, list[Scrape]]:
