@@ -71,6 +71,12 @@ SECTIONS: tuple[tuple[str, str, str, str], ...] = (
         "python bench/admission.py TRACES --keep",
     ),
     (
+        "two-pools",
+        "One pool or two",
+        "Engines that serve all prompts beside as many that are divided into a pool for short and one for long prompts, on the twin.",
+        "python bench/two_pools.py TRACES --keep",
+    ),
+    (
         "verdicts",
         "Verdicts",
         "The cause that `diagnose` names, beside the one that the thread of the incident settled on.",
