@@ -155,8 +155,6 @@ def main() -> int:
                         f"{found.good_short / max(1, short):.1%} of short prompts, "
                         f"{found.good_long / max(1, len(rows) - short):.1%} of long ones",
                         len(rows),
-                        "NVIDIA",
-                        "H100, twin",
                     )
                 )
                 print(f"{name:22} {times:5g} {len(rows):9,} {split:7,} {found.cards:>5} {found.good / chosen.minutes / 60:7.2f} "
