@@ -10,6 +10,7 @@ from pathlib import Path
 
 from barostat.io.kubernetes.client.resources import INFERENCE_POOLS, workload_resource
 from barostat.io.mitigation.facts import needed
+from barostat.judge.mitigation.kept_units import RIGHTS
 from barostat.platform.workloads import kinds
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,6 +19,7 @@ TEMPLATES = ROOT / "deploy" / "chart" / "templates"
 BEGIN = "  # --- made by dev/workload_rights.py from platform/workloads: do not edit\n"
 END = "  # --- end of what is made\n"
 _WRITES = ("create", "update", "patch", "delete")
+_VERBS = ("get", *_WRITES)
 
 Resources = Iterable[tuple[str, str]]
 """Group and plural name."""
@@ -56,14 +58,16 @@ def follow() -> str:
 
 
 def write() -> str:
-    """The rules to change the kinds that remedies change."""
+    """The rules to change the kinds that remedies change, and to keep a former version warm."""
     verbs: dict[tuple[str, str], set[str]] = {}
+    for verb, group, resource in RIGHTS:
+        verbs.setdefault((group, resource), set()).add(verb)
     for kind in kinds():
         for verb, group, resource in needed(kind) if kind.rolls else ():
             if verb in _WRITES and group == kind.api.group and resource.startswith(kind.api.plural):
                 verbs.setdefault((group, resource), set()).add(verb)
     return "".join(
-        _rule(group, [resource], [verb for verb in _WRITES if verb in verbs[group, resource]])
+        _rule(group, [resource], [verb for verb in _VERBS if verb in verbs[group, resource]])
         for group, resource in sorted(verbs)
     )
 

@@ -14,6 +14,8 @@ import asyncio
 import copy
 import hashlib
 import json
+import time
+from datetime import UTC, datetime
 from itertools import filterfalse
 from typing import Any, ClassVar
 
@@ -185,7 +187,9 @@ class LittleKubernetes:
                 self.objects.pop(("replicasets", item["metadata"]["name"]))
         for item in self.all("replicasets"):
             self._replica_set(item)
-        sets = {item["metadata"]["uid"] for item in self.all("replicasets")}
+        for item in self.all("jobs"):
+            self._job(item)
+        sets = {item["metadata"]["uid"] for item in (*self.all("replicasets"), *self.all("jobs"))}
         for pod in self.all("pods"):
             if owner(pod) and owner(pod) not in sets:
                 self.remove("pods", pod)
@@ -251,6 +255,28 @@ class LittleKubernetes:
             self.add("pods", template)
         for pod in sorted(own, key=_rank)[: max(0, len(own) - item["spec"]["replicas"])]:
             self.remove("pods", pod)
+
+    def _job(self, item: Object) -> None:
+        """A Job of one pod, which ends with its pod when its time is over."""
+        spec, now = item["spec"], time.time()
+        if "status" not in item:
+            began = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            item["status"] = {"startTime": began}
+            later = asyncio.get_running_loop().call_later
+            later(spec["activeDeadlineSeconds"] + 1.0, self.settle)
+        limit_s = spec.get("activeDeadlineSeconds")
+        began_at = datetime.fromisoformat(item["status"]["startTime"]).timestamp()
+        if limit_s is not None and now >= began_at + limit_s:
+            self.remove("jobs", item)
+        elif not any(owner(pod) == item["metadata"]["uid"] for pod in self.all("pods")):
+            pod = copy.deepcopy(spec["template"])
+            pod["metadata"] |= {
+                "name": f"{item['metadata']['name']}-{self._version}",
+                "ownerReferences": [reference("Job", item)],
+            }
+            waits = [{"type": "PodScheduled", "status": "False", "message": "no GPU is free"}]
+            pod["status"] = {"phase": "Pending", "conditions": waits}
+            self.add("pods", pod)
 
     def _place(self) -> None:
         free = self.gpus - sum(

@@ -223,7 +223,7 @@ class HeldLimit:
     lease_s: float
 
 
-PodRole = Literal["spare", "detached"]
+PodRole = Literal["spare", "detached", "previous"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,8 @@ class RunningRemedy:
     """A remedy in progress at the time of a diagnosis.
 
     `phase`, `change`: empty if its record cannot be read. `pods`: pods that it created next to the
-    target or took out of rotation.
+    target or took out of rotation. `warm_until`: of an incident that is over and keeps a replica of
+    the former version warm (its pod is the `previous` one): RFC 3339.
     """
 
     incident: str
@@ -241,6 +242,7 @@ class RunningRemedy:
     holder: str = ""
     pods: tuple[tuple[str, PodRole], ...] = ()
     limits: tuple[HeldLimit, ...] = ()
+    warm_until: str = ""
 
 
 @dataclass(frozen=True, slots=True)

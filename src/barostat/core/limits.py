@@ -115,13 +115,16 @@ class TenantLimits:
 
 @dataclass(frozen=True, slots=True)
 class RemedyLimits:
-    """How far automation may go."""
+    """How far automation may go, and how long a replica of the former version stays warm after a
+    rollout.
+    """
 
     autonomy: Literal["observe", "recommend", "act"] | None = None
     floor_replicas: int | None = None
     max_replicas: int | None = None
     changes_per_hour: int | None = None
     burn_window_seconds: float | None = None
+    keep_previous_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ BOUNDS: dict[str, tuple[float, float | None, bool]] = {
     "watermark": (0, 1, False), "gpu_memory_utilization": (0, 1, True), "headroom_ratio": (0, 1, False), "share": (0, 1, True),
     "pool_share": (0, 1, True), "queue_share": (0, 1, False),
     "floor_replicas": (0, None, False), "max_replicas": (1, None, False), "changes_per_hour": (0, None, False),
+    "keep_previous_seconds": (0, 86400, False),
 }  # fmt: skip
 _POSITIVE_INTEGER: tuple[float, float | None, bool] = (1, None, False)
 _POSITIVE_NUMBER: tuple[float, float | None, bool] = (0, None, True)

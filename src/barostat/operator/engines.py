@@ -42,7 +42,7 @@ from barostat.platform.objects import instant, is_going, mapping, name_of, objec
 from barostat.platform.pods import engine_container, image_version, looks_like_vllm
 from barostat.platform.workload import workload_of
 from barostat.platform.workloads import kind_named
-from barostat.remedy.annotations import LABELS, SPARE
+from barostat.remedy.annotations import LABELS, PREVIOUS, SPARE
 
 WINDOW_S = 60.0
 """Retention of each engine's scrapes: the window of `diagnose`, plus the left end of a rate."""
@@ -312,7 +312,8 @@ class Engines:
     async def _came(self, pod: Object) -> None:
         uid = text(pod, "metadata", "uid")
         over = text(pod, "status", "phase") in ("Succeeded", "Failed")
-        spare = SPARE in mapping(pod, "metadata", "labels")
+        labels = mapping(pod, "metadata", "labels")
+        spare = SPARE in labels or PREVIOUS in labels
         taken_out = LABELS in mapping(pod, "metadata", "annotations")
         if (
             is_going(pod)

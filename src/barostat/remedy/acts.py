@@ -80,7 +80,8 @@ class ResumeOwner:
 @dataclass(frozen=True, slots=True)
 class CreateSpare:
     """The spare exists: the new template, one replica, a selector and labels of our own, no label
-    that a Service selects on.
+    that a Service selects on. The first spare of a plan with a `previous` unit is that unit, if it
+    still runs: it does not end by itself any more.
 
     A value from a mounted file is overruled by an argument: other pods may share that ConfigMap.
     """
@@ -237,6 +238,26 @@ class PatchTemplate:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepPrevious:
+    """A unit of the former version runs out of rotation, with labels of our own, and ends by itself
+    after the plan's `keep_previous_s`. Answer: Done with its pod.
+
+    Refused if no node or quota takes it; nothing of it is left then.
+    """
+
+    slot: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropPrevious:
+    """The unit with that number in the plan's `drops`, which an earlier incident keeps, is gone and
+    its GPU is free. Done if it has ended, or a rollback uses it.
+    """
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class UndoRollout:
     """Home holds the revision whose pods serve, while a later rollout is stuck.
 
@@ -382,6 +403,7 @@ class Observe:
 Act = (
     Gather | ClaimHome | ReleaseHome | PauseOwner | ResumeOwner | CreateSpare | AwaitSpare | DeleteSpare | JoinRotation | LeaveRotation
     | PickReplica | PickSurplus | PickUnit | Detach | PutBack | ScaleHome | AwaitHome | AwaitDrained | DeletePod | PatchTemplate
+    | KeepPrevious | DropPrevious
     | UndoRollout | RemoveStuck | StageChange | MovePartition | RemoveUnit | AwaitUnit | FinishRollout | OpenCanary | AwaitCanary
     | ShiftTraffic | RollHome | AwaitRolled | WriteLimits | TightenGateway | AwaitCalm | Observe
 )  # fmt: skip
@@ -397,10 +419,16 @@ WAITS = (
 """Acts that last as long as the world needs. The plan gives their deadline, and passing it is no
 lost answer.
 """
-NAMES_POD = (AwaitSpare, PickReplica, PickSurplus, PickUnit, AwaitUnit, AwaitCanary)
+NAMES_POD = (
+    AwaitSpare, PickReplica, PickSurplus, PickUnit, AwaitUnit, AwaitCanary, KeepPrevious,
+)  # fmt: skip
 """Acts whose answer says which pod their slot is."""
 MUST_NAME = (AwaitSpare, PickReplica, AwaitUnit, AwaitCanary)
 """Those of them that are not done without a pod."""
+OPTIONAL = (KeepPrevious,)
+"""Acts without which the change is in force as well: if one is refused or gets no answer, the
+remedy goes on.
+"""
 
 
 @dataclass(frozen=True, slots=True)

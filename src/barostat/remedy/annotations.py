@@ -9,8 +9,10 @@ on the target        barostat.dev/claim      ID#EPOCH#HOLDER: the change in flig
 on what we touch     barostat.dev/step       the key of the act that touched it last
 on a pod taken out   barostat.dev/labels     the labels that came off it
 on a gateway         barostat.dev/fronts     the Deployments that it stands before: written by people, only read by us
+on a kept unit       barostat.dev/until      when a unit of the former version ends by itself
 on a newborn         controller.kubernetes.io/pod-deletion-cost    the least there is: it is the first to go
-labels of our own    barostat.dev/incident, barostat.dev/spare, barostat.dev/target, barostat.dev/record
+labels of our own    barostat.dev/incident, barostat.dev/spare, barostat.dev/target, barostat.dev/record,
+                     barostat.dev/previous   the name of the Job that keeps a unit of the former version
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ INCIDENT, TARGET, RECORD = (
     "barostat.dev/target",
     "barostat.dev/record",
 )
+PREVIOUS, UNTIL = "barostat.dev/previous", "barostat.dev/until"
 FRONTS = "barostat.dev/fronts"
 COST, LEAST = "controller.kubernetes.io/pod-deletion-cost", "-2147483648"
 EVENT_REASON = "Barostat"

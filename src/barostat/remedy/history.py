@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from barostat.remedy.acts import KeepPrevious
+from barostat.remedy.roll_spares import PREVIOUS
 from barostat.remedy.state import State
 from barostat.remedy.step import TERMINAL
 
@@ -45,3 +47,13 @@ def latest(states: Sequence[State], *, rollbacks: bool = False) -> State | None:
         ):
             return state
     return None
+
+
+def kept_until(state: State) -> float | None:
+    """When the unit of the former version that the incident keeps ends by itself, in unix seconds;
+    None if it keeps none.
+    """
+    if state.pod(PREVIOUS) is None:
+        return None
+    kept = (entry.at for entry in state.timeline if entry.event == KeepPrevious.__name__)
+    return max(kept, default=state.plan.made_at) + state.plan.keep_previous_s

@@ -15,6 +15,7 @@ from barostat.remedy.acts import (
     CreateSpare,
     Cut,
     DeleteSpare,
+    DropPrevious,
     MovePartition,
     OpenCanary,
     PatchTemplate,
@@ -97,6 +98,8 @@ def _named(state: State, act: Act) -> str:
     match act:
         case CreateSpare(index) | AwaitSpare(index) | DeleteSpare(index):
             return f"spare-{index}"
+        case DropPrevious(index):
+            return state.plan.drops[index]
         case PauseOwner(index) | ResumeOwner(index):
             return str(state.plan.owners[index])
         case ScaleHome(former, to):

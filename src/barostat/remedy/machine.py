@@ -17,6 +17,7 @@ from dataclasses import replace
 from barostat.remedy.acts import (
     MUST_NAME,
     NAMES_POD,
+    OPTIONAL,
     READS,
     WAITS,
     Act,
@@ -28,6 +29,7 @@ from barostat.remedy.acts import (
     DeletePod,
     DeleteSpare,
     Done,
+    DropPrevious,
     Failed,
     Gather,
     Judged,
@@ -263,7 +265,7 @@ def _allowed_s(state: State, act: Act) -> float:
             return bounds.confirm_s + bounds.answer_s
         case Observe():
             return bounds.verify_s + bounds.answer_s
-        case DeletePod() | DeleteSpare() | RemoveUnit() | RemoveStuck():
+        case DeletePod() | DeleteSpare() | DropPrevious() | RemoveUnit() | RemoveStuck():
             return bounds.end_s + bounds.answer_s
         case PutBack():
             return bounds.drain_s + bounds.end_s + bounds.answer_s
@@ -353,6 +355,8 @@ def _denied(state: State, at: float, answer: Answer, why: str) -> Moved:
         return _superseded(state, at, why)
     if isinstance(answer, Failed) and answer.by_change and not state.back:
         state = condition(replace(state, verified="worse"), at, "Verified", "False", why)
+    if isinstance(current(state), OPTIONAL):
+        return _next(state, at, f"not done: {why}")
     if not (state.back or state.claiming or state.committed):
         return _fail(state, at, why)
     if waiting.attempt >= state.plan.bounds.attempts:
@@ -375,6 +379,8 @@ def _again(state: State, at: float, why: str) -> Moved:
             return _end(state, at, "Refused", f"the facts could not be had: {why}")
         if isinstance(act, Observe):
             return _judged(state, at, Judged("inconclusive", (why,)))
+        if isinstance(act, OPTIONAL):
+            return _next(state, at, f"not done: {why}")
         return _fail(state, at, f"no answer to {type(act).__name__}: {why}")
     return _send(state, at, waiting.attempt + 1)
 

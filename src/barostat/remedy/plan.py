@@ -30,6 +30,7 @@ Canary = Literal["none", "dark", "live"]
 """Whether a canary gets requests: `dark` proves only that the engine starts with the change."""
 Autonomy = Literal["recommend", "act"]
 OnDrainBound = Literal["cut", "roll-back"]
+LONGEST_KEPT_S = 86400.0
 ROLLBACK = "rollback"
 """The lever of a rollback plan, which does not depend on the current cause."""
 SCALING = ("HorizontalPodAutoscaler", "ScaledObject")
@@ -164,6 +165,10 @@ class RemedyPlan:
     `rolls`: how home's kind replaces units. `canary_percent`: requests that the canary gets by a
     weight of home's own; 0 where it gets its share by itself. `surge`, `unavailable`: units that
     home's owner starts beyond those asked for, or takes away, at a time while it rolls.
+    `keep_previous_s`: how long a unit of the former version stays warm once every unit runs the
+    change; `not_kept`: why it does not although that was asked for. `previous`: such a unit (its
+    Job) of the incident that the plan takes back, which serves as the first spare. `drops`: those
+    of earlier incidents that end for this plan.
     """
 
     id: str
@@ -194,6 +199,10 @@ class RemedyPlan:
     surge: int = 0
     unavailable: int = 0
     unit_pods: int = 1
+    keep_previous_s: float = 0.0
+    not_kept: str = ""
+    previous: str = ""
+    drops: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
         """By the id: no two plans share one, and its program is computed at every step."""
@@ -221,6 +230,8 @@ class RemedyPlan:
     def units_needed(self) -> int:
         """Units beyond those asked for that must find GPUs."""
         match self.strategy:
+            case "spare" if self.previous:
+                return 0
             case "spare" if self.rolls == "owner":
                 return max(1, self.surge)
             case "spare" | "scale-out":
@@ -247,7 +258,8 @@ class RemedyPlan:
                 return self.replicas
         if self.rolls in ("ordinals", "owner"):
             return self.replicas + (self.strategy == "spare")
-        return 2 * self.replicas  # once as a spare, once in home
+        # once as a spare, once in home
+        return 2 * self.replicas - bool(self.previous) + bool(self.keep_previous_s)
 
     @property
     def proved_first(self) -> bool:
@@ -281,6 +293,11 @@ class RemedyPlan:
         """
         tail = f"-spare-{self.id[-12:].lower()}-{index}"
         return self.target.name[: 63 - len(tail)].rstrip("-.") + tail
+
+    @property
+    def uses_spares(self) -> bool:
+        """True if units get the change in objects of ours beside home."""
+        return self.rolls == "spares" and self.strategy in ("spare", "in-place")
 
     @property
     def asked_for(self) -> bool:
@@ -391,6 +408,10 @@ def lint(plan: RemedyPlan) -> tuple[str, ...]:
         wrong.append("every bound on time must be above 0")
     if plan.at_edge and plan.owners:
         wrong.append("nobody is paused for limits at the edge")
+    if not 0.0 <= plan.keep_previous_s <= LONGEST_KEPT_S:
+        wrong.append(f"the previous version is kept for {LONGEST_KEPT_S / 3600:.0f} h at most")
+    if (plan.keep_previous_s or plan.previous) and not plan.uses_spares:
+        wrong.append("the previous version is kept only where units are replaced by spares")
     if bounds.attempts < 1:
         wrong.append("at least one attempt is needed")
     if plan.expectation.sustained_s > bounds.verify_s:

@@ -16,6 +16,7 @@ from barostat.remedy.acts import (
     AwaitCalm,
     AwaitHome,
     ClaimHome,
+    DropPrevious,
     Observe,
     PauseOwner,
     ReleaseHome,
@@ -39,6 +40,7 @@ def program(plan: RemedyPlan) -> tuple[Step, ...]:
     return (
         Step("Preparing", ClaimHome(), (ReleaseHome(),)),
         *_pause(plan),
+        *(Step("Preparing", DropPrevious(index)) for index in range(len(plan.drops))),
         *_change(plan),
         *_hand_back(plan),
         Step("Promoting", ReleaseHome()),
@@ -49,7 +51,7 @@ def touches_nothing(act: Act) -> bool:
     """True for an act that comes before any change of the target: a plan that ends there was only
     refused.
     """
-    return isinstance(act, ClaimHome | PauseOwner)
+    return isinstance(act, ClaimHome | PauseOwner | DropPrevious)
 
 
 def _change(plan: RemedyPlan) -> tuple[Step, ...]:

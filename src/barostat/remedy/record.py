@@ -39,6 +39,7 @@ _PROGRESS = (
 _ADDED: Mapping[str, Any] = {
     "owners": (), "edge": None, "any_load": False, "end_s": 30.0, "rolls": "spares", "canary": "none",
     "canary_percent": 0, "surge": 0, "unavailable": 0, "unit_pods": 1, "cut": NOTHING_CUT,
+    "keep_previous_s": 0.0, "not_kept": "", "previous": "", "drops": (),
 }  # fmt: skip
 """Fields missing in records of earlier versions, with their defaults. They are written only if they
 differ from the default.

@@ -14,6 +14,7 @@ from barostat.remedy.acts import (
     DeleteSpare,
     Detach,
     JoinRotation,
+    KeepPrevious,
     LeaveRotation,
     Observe,
     PatchTemplate,
@@ -25,10 +26,14 @@ from barostat.remedy.acts import (
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.step import Phase, Step
 
+PREVIOUS = "previous"
+"""The slot of the unit of the former version."""
+
 
 def replace_replicas(plan: RemedyPlan) -> tuple[Step, ...]:
     """Every replica of home is replaced by a spare, the first one as the proof; then home grows
-    again with the new template.
+    again with the new template. Then one unit of the former version starts again, if the plan
+    keeps one: only now is its GPU free.
     """
     spare = plan.strategy == "spare"
     first: tuple[Step, ...]
@@ -49,6 +54,8 @@ def replace_replicas(plan: RemedyPlan) -> tuple[Step, ...]:
     for index in reversed(range(plan.replicas)):
         grow, retire = _grow(plan.replicas - 1 - index), _retire(plan, index)
         steps += (*grow, *retire) if spare else (*retire, *grow)
+    if plan.keep_previous_s:
+        steps.append(Step("Promoting", KeepPrevious(PREVIOUS)))
     return tuple(steps)
 
 

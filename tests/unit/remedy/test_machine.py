@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.support.remedy_dialogue import TO_PROOF, Dialogue, a_plan
 
+from barostat.remedy.history import kept_until
 from barostat.remedy.state import Emit, State, WriteRecord
 
 BACK = """
@@ -320,3 +321,67 @@ def test_after_a_stuck_rollout_was_undone_the_way_is_forward_or_to_a_person() ->
         failed       -> record
         ok           -> HandedOff
     """)
+
+
+TO_KEEPING = """
+    better       -> record
+    ok           -> DeletePod home-0
+    ok           -> record
+    ok           -> PatchTemplate False
+    ok           -> record
+    ok           -> ScaleHome 0 1
+    ok           -> AwaitHome 1
+    ok           -> record
+    ok           -> LeaveRotation spare-0 1
+    ok           -> AwaitDrained spare-0
+    ok           -> record
+    ok           -> DeleteSpare 0
+    ok           -> record
+    ok           -> KeepPrevious previous
+"""
+
+
+def test_a_unit_of_the_former_version_is_kept_when_the_last_spare_has_gone() -> None:
+    plan = replace(a_plan(), keep_previous_s=1800.0)
+    run = Dialogue(plan).follow(TO_PROOF).follow(TO_KEEPING)
+    assert kept_until(run.state) is None
+    run.follow("""
+        ok w0        -> record
+        ok           -> WriteLimits False
+        ok           -> record
+        ok           -> ReleaseHome
+        ok           -> record
+        ok           -> Done
+    """)
+    (kept,) = [entry for entry in run.state.timeline if entry.event == "KeepPrevious"]
+    assert kept.detail == "previous (w0)"
+    assert kept_until(run.state) == kept.at + 1800.0
+
+
+@pytest.mark.parametrize(
+    "answers", [("refused",), ("conflict",), ("lost", "lost"), ("late", "late")]
+)
+def test_without_one_the_remedy_goes_on(answers: tuple[str, ...]) -> None:
+    plan = replace(a_plan(), keep_previous_s=1800.0)
+    run = Dialogue(plan).follow(TO_PROOF).follow(TO_KEEPING)
+    said = [run.tell(answer) for answer in answers]
+    assert said == [*["KeepPrevious previous"] * (len(answers) - 1), "record"]
+    run.follow("ok           -> WriteLimits False")
+    (kept,) = [entry for entry in run.state.timeline if entry.event == "KeepPrevious"]
+    assert kept.detail.startswith("previous: not done: ")
+    assert kept_until(run.state) is None
+
+
+def test_what_an_earlier_incident_keeps_ends_before_anything_needs_its_gpu() -> None:
+    run = Dialogue(replace(a_plan(), drops=("i0-previous",))).follow("""
+        begin        -> Gather
+        facts        -> record
+        ok           -> ClaimHome
+        ok           -> record
+        ok           -> DropPrevious 0
+        ok           -> record
+        ok           -> CreateSpare 0
+    """)
+    assert [entry.detail for entry in run.state.timeline if entry.event == "DropPrevious"] == [
+        "i0-previous"
+    ]

@@ -35,6 +35,11 @@ def test_a_plan_in_order_has_nothing_to_say(strategy: Any) -> None:
             replace(a_plan(), change=ConfigChange("argument", "--x", "1", "1")),
             "would stay what it is",
         ),
+        (
+            replace(a_plan(), keep_previous_s=86401.0),
+            "the previous version is kept for 24 h at most",
+        ),
+        (replace(a_plan("scale-out"), previous="i0-previous"), "only where units are replaced"),
         (replace(a_plan(), cause="unknown"), "nothing is changed for the cause unknown"),
         (replace(a_plan(), expectation=Expectation(())), "nothing could prove it"),
         (replace(a_plan("in-place"), floor=1), "0 replicas would serve meanwhile, the floor is 1"),
@@ -155,6 +160,18 @@ def test_every_record_of_a_run_is_read_back_as_it_was_written() -> None:
     assert len(states) > 40
     for state in states:
         assert from_json(to_json(state)) == state
+
+
+def test_a_record_without_a_kept_version_is_as_the_version_before_wrote_and_reads_it() -> None:
+    added = {"keepPreviousSeconds", "notKept", "previous", "drops"}
+    plain = json.loads(to_json(recorded_states()[-1]))["plan"]
+    assert not added & set(plain)
+    kept = replace(
+        a_plan(), keep_previous_s=60.0, not_kept="no", previous="i0-previous", drops=("a", "b")
+    )
+    written = to_json(State(kept))
+    assert added <= set(json.loads(written)["plan"])
+    assert from_json(written).plan == kept
 
 
 def test_the_record_has_the_shape_of_an_incident() -> None:

@@ -32,6 +32,7 @@ from barostat.io.mitigation.store import Store
 from barostat.io.mitigation.target_reader import ActTiming
 from barostat.judge.mitigation.facts import facts
 from barostat.judge.mitigation.gateways import unfound
+from barostat.judge.mitigation.kept_units import is_kept
 from barostat.judge.mitigation.paused_mark import planned
 from barostat.judge.mitigation.planning import NoRemedy, Wish, limits_after, plan_for, rollback_plan
 from barostat.judge.mitigation.prepared import NothingPrepared, Prepared, hinderers, standing_of
@@ -141,6 +142,8 @@ class Campaign:
                     self._lacking,
                 )
                 self._lacking = None
+                if any(map(is_kept, self._seen.lists.get("pods", []))):
+                    await self._may_keep(self._seen)
                 return self._seen
             except OutsideError as error:
                 if not error.retryable or self.clock.now() - began > self.pace.patience_s:
@@ -211,6 +214,9 @@ class Campaign:
             lost := unfound(seen.gateways, looked=_looked(seen, self.namespace))
         ):
             return NothingPrepared(lost, "refused")
+        remedy = held.spec.remedy if held is not None else RemedyLimits()
+        if wish.keep_previous_s or (wish.keep_previous_s is None and remedy.keep_previous_seconds):
+            await self._may_keep(seen)
         self.tell("planning")
         # in a thread: the twin is asked for seconds, and an operator has a lease to renew meanwhile
         made = await asyncio.to_thread(plan_for, seen, wish, held, incidents[0] or ())
@@ -243,6 +249,13 @@ class Campaign:
         return replace(
             self._judged(seen, made, held, incidents, pause_owners=pause_owners), limits=before
         )
+
+    async def _may_keep(self, seen: TargetSnapshot) -> None:
+        """Ask for the rights to keep a unit of a former version."""
+        if seen.cannot_keep is None:
+            seen.cannot_keep = await reading.lacking_to_keep(
+                self.cluster, self.pace, self.namespace
+            )
 
     def _judged(
         self,

@@ -5,6 +5,7 @@ be read is None, with the reason.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 from barostat.core.errors import OutsideError
@@ -38,6 +39,7 @@ from barostat.io.mitigation.owner_pausing import OWNERS
 from barostat.io.mitigation.target_reader import ActTiming, patient
 from barostat.judge.diagnosis.diagnose import diagnose
 from barostat.judge.mitigation.gateways import SeenGateway
+from barostat.judge.mitigation.kept_units import RIGHTS
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
 from barostat.platform.objects import value
 from barostat.platform.workloads import Api, CanaryKind, OwnedKind, WorkloadKind
@@ -210,7 +212,12 @@ async def lacking_rights(
     cluster: Cluster, pace: ActTiming, namespace: str, kind: WorkloadKind
 ) -> tuple[str, ...] | None:
     """Return the missing permissions; None if the check failed."""
-    rights = needed(kind)
+    return await _lacking(cluster, pace, namespace, needed(kind))
+
+
+async def _lacking(
+    cluster: Cluster, pace: ActTiming, namespace: str, rights: Sequence[tuple[str, str, str]]
+) -> tuple[str, ...] | None:
     answers = await asyncio.gather(*(_may(cluster, pace, namespace, *right) for right in rights))
     if None in answers:
         return None
@@ -219,6 +226,13 @@ async def lacking_rights(
         for right, allowed in zip(rights, answers, strict=True)
         if not allowed
     )
+
+
+async def lacking_to_keep(
+    cluster: Cluster, pace: ActTiming, namespace: str
+) -> tuple[str, ...] | None:
+    """Return the missing permissions to keep a unit of a former version; None if the check failed."""
+    return await _lacking(cluster, pace, namespace, RIGHTS)
 
 
 async def with_rights(

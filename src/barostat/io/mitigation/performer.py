@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from barostat.core.errors import InputError, OutsideError
-from barostat.io.mitigation import gateway_limits, owner_pausing, rotation, spares
+from barostat.io.mitigation import gateway_limits, kept_unit, owner_pausing, rotation, spares
 from barostat.io.mitigation import numbered_units as units
 from barostat.io.mitigation import owner_rollout as canary
 from barostat.io.mitigation import target_acts as home
@@ -27,9 +27,11 @@ from barostat.remedy.acts import (
     DeletePod,
     DeleteSpare,
     Detach,
+    DropPrevious,
     FinishRollout,
     Gather,
     JoinRotation,
+    KeepPrevious,
     LeaveRotation,
     Lost,
     MovePartition,
@@ -93,6 +95,10 @@ async def _answer(ground: ActContext, do: Do, limits: str) -> Answer:
             return await spares.await_spare(ground, do, act)
         case DeleteSpare() as act:
             return await spares.delete(ground, do, act)
+        case KeepPrevious():
+            return await kept_unit.keep(ground, do)
+        case DropPrevious() as act:
+            return await kept_unit.drop(ground, do, act)
         case JoinRotation() as act:
             return await rotation.join(ground, do, act)
         case LeaveRotation() | Detach() as act:

@@ -5,11 +5,11 @@ Service until they join.
 from __future__ import annotations
 
 import asyncio
-import copy
 from typing import Any
 
 from barostat.io.kubernetes.client.cluster import Object
-from barostat.io.kubernetes.client.resources import DEPLOYMENTS, PODS
+from barostat.io.kubernetes.client.resources import DEPLOYMENTS, JOBS, PODS
+from barostat.io.mitigation import kept_unit
 from barostat.io.mitigation.act_context import TRIES, ActContext
 from barostat.io.mitigation.pod_scrapes import requests_cut
 from barostat.io.mitigation.target_reader import Denied, is_ready
@@ -28,7 +28,7 @@ from barostat.remedy.acts import (
     PodRef,
     Refused,
 )
-from barostat.remedy.annotations import INCIDENT, MANAGED, SPARE, STEP
+from barostat.remedy.annotations import INCIDENT, MANAGED, STEP
 from barostat.remedy.plan import RemedyPlan
 from barostat.remedy.state import Do
 
@@ -40,21 +40,13 @@ def spare_name(plan: RemedyPlan, index: int) -> str:
 
 def spare_labels(plan: RemedyPlan, index: int) -> dict[str, str]:
     """Its selector, which nothing else has."""
-    return {INCIDENT: plan.id, SPARE: str(index)}
+    return kept_unit.spare_labels(plan, index)
 
 
 async def spare_document(ground: ActContext, home: Object, index: int, key: str) -> dict[str, Any]:
     """The Deployment of a spare, as it is created. Errors: Denied."""
-    template: dict[str, Any] = copy.deepcopy(await _new_template(ground, home))
     own = spare_labels(ground.plan, index)
-    off = await ground.rotation_labels(home)
-    metadata = template.setdefault("metadata", {})
-    kept = {
-        label: found
-        for label, found in mapping(template, "metadata", "labels").items()
-        if label not in off
-    }
-    metadata["labels"] = {**kept, **own}
+    template = await kept_unit.outside(ground, home, await _new_template(ground, home), own)
     spec: dict[str, Any] = {
         "replicas": 1,
         "selector": {"matchLabels": own},
@@ -94,6 +86,8 @@ async def _new_template(ground: ActContext, home: Object) -> dict[str, Any]:
 
 async def create(ground: ActContext, do: Do, act: CreateSpare) -> Done:
     """Perform CreateSpare. Errors: Denied."""
+    if act.index == 0 and (kept := await kept_unit.take_over(ground, do)):
+        return Done(note=f"{kept}, which kept the version before warm")
     for _ in range(TRIES):
         home = await ground.checked_home(do)
         found = await ground.got(DEPLOYMENTS, spare_name(ground.plan, act.index))
@@ -143,8 +137,9 @@ async def delete(ground: ActContext, do: Do, act: DeleteSpare) -> Done:
     while True:
         home = await ground.checked_home(do)
         found = await ground.got(DEPLOYMENTS, spare_name(ground.plan, act.index))
+        kept = await kept_unit.taken_over(ground) if act.index == 0 else None
         pods = await pods_of_spare(ground, act.index)
-        if found is None and not pods:
+        if found is None and kept is None and not pods:
             return Done(note=said, cut=cut)
         if found is not None and text(found, "metadata", "labels", INCIDENT) != ground.plan.id:
             raise Denied(Conflict(f"deployment {name_of(found)} is not ours"))
@@ -153,9 +148,10 @@ async def delete(ground: ActContext, do: Do, act: DeleteSpare) -> Done:
             off = await ground.rotation_labels(home)
             if any(text(pod, "metadata", "uid") in seen or _carries(pod, off) for pod in staying):
                 raise Denied(Refused("its pod is in rotation"))
-        if found is not None and not is_going(found):
-            cut, said = await requests_cut(ground, *staying)
-            await ground.deleted(do, DEPLOYMENTS, found)
+        for resource, its in ((DEPLOYMENTS, found), (JOBS, kept)):
+            if its is not None and not is_going(its):
+                cut, said = await requests_cut(ground, *staying)
+                await ground.deleted(do, resource, its)
         await asyncio.sleep(ground.pace.poll_s)
 
 

@@ -16,6 +16,7 @@ from barostat.core.window import Window
 from barostat.engines.vllm.command_line.config import read_value
 from barostat.judge.manifest_edit.config_change import digest
 from barostat.judge.mitigation.gateways import not_ready
+from barostat.judge.mitigation.kept_units import kept_units
 from barostat.judge.mitigation.rotation import separable
 from barostat.judge.mitigation.target_objects import former_revision, is_stuck, since_of_revision
 from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
@@ -215,11 +216,15 @@ def changes_last_hour(earlier: Sequence[State], own: str, at: float) -> int:
 
 
 def spare_place(seen: TargetSnapshot, units: int = 1) -> tuple[bool, str] | None:
-    """Whether nodes take so many more units; None if nodes or their pods could not be read."""
+    """Whether nodes take so many more units; None if nodes or their pods could not be read. A kept
+    unit of a former version takes no room: a plan ends it or uses it.
+    """
     nodes, pods = seen.lists.get("nodes"), seen.lists.get(ALL_PODS)
     if nodes is None or pods is None:
         return None
-    return placeable(seen.kind.placed_templates(seen.home, seen.lists) * units, nodes, pods)
+    kept = {text(pod, "metadata", "uid") for pod in kept_units(seen)}
+    others = (pod for pod in pods if text(pod, "metadata", "uid") not in kept) if kept else pods
+    return placeable(seen.kind.placed_templates(seen.home, seen.lists) * units, nodes, others)
 
 
 def _quota_left(seen: TargetSnapshot) -> int | None:
@@ -231,7 +236,7 @@ def _quota_left(seen: TargetSnapshot) -> int | None:
     makes = seen.kind.rolls == "spares" or (isinstance(seen.kind, OwnedKind) and seen.kind.makes)
     beside = _SPARE_COUNTS if makes else ()
     left = min(quota_left(template, quotas, beside) for template in templates)
-    return left // len(templates)
+    return left // len(templates) + len(kept_units(seen))
 
 
 def _owner(seen: TargetSnapshot, plan: RemedyPlan) -> tuple[str, str]:

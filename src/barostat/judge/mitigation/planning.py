@@ -45,6 +45,7 @@ from barostat.judge.manifest_edit.flag_surgery import NotChanged, is_former_whol
 from barostat.judge.mitigation.changed_source import changed_source
 from barostat.judge.mitigation.facts import spare_place, worse_before, written_number
 from barostat.judge.mitigation.gateways import at_gateways, live_edge, why_none
+from barostat.judge.mitigation.kept_units import jobs_of, kept_of, why_not_kept
 from barostat.judge.mitigation.paused_mark import paused_by
 from barostat.judge.mitigation.pod_times import drain_s_of, with_times_of
 from barostat.judge.mitigation.promise import promise, promise_of_rollback
@@ -79,7 +80,8 @@ _POOL_STAYS = ("max_num_active_seqs", "max_num_seqs", "watermark", "enable_prefi
 class Wish:
     """The user's options besides the target. `requested`: None if the diagnosis chooses; `drain_s`:
     None if it follows from the length of the requests; `edge_only`: only a limit that a gateway
-    holds live, nothing that restarts an engine.
+    holds live, nothing that restarts an engine; `keep_previous_s`: None if the limits say how long
+    the former version stays warm.
     """
 
     id: str
@@ -90,6 +92,7 @@ class Wish:
     drain_s: float | None = None
     bounds: StepLimits = field(default_factory=StepLimits)
     edge_only: bool = False
+    keep_previous_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +211,7 @@ def plan_for(
             edge=live_edge(seen.gateways) if strategy == "edge-live" else None,
             **_owners_roll(seen, strategy),
             unit_pods=seen.kind.pods_per_unit(seen.home),
+            **_kept(seen, wish, strategy, remedy),
         ),
         worst,
         passed,
@@ -224,6 +228,23 @@ def _owners_roll(seen: TargetSnapshot, strategy: Strategy) -> dict[str, Any]:
         "surge": seen.kind.surge(seen.home),
         "unavailable": seen.kind.unavailable(seen.home),
     }
+
+
+def _kept(
+    seen: TargetSnapshot, wish: Wish, strategy: Strategy, remedy: RemedyLimits
+) -> dict[str, Any]:
+    """Whether a unit of the former version stays warm, and which of earlier ones end for the plan,
+    as fields of it.
+    """
+    needs_room = strategy in ("spare", "in-place", "scale-out")
+    drops = jobs_of(seen) if needs_room else ()
+    asked_s = wish.keep_previous_s
+    kept_s = (remedy.keep_previous_seconds or 0.0) if asked_s is None else asked_s
+    if not kept_s:
+        return {"drops": drops}
+    if not_kept := why_not_kept(seen, strategy, spare_place(seen)):
+        return {"drops": drops, "not_kept": not_kept}
+    return {"drops": drops, "keep_previous_s": kept_s}
 
 
 @dataclass(frozen=True, slots=True)
@@ -694,6 +715,8 @@ def rollback_plan(seen: TargetSnapshot, done: RemedyPlan, wish: Wish) -> RemedyP
     )
     if isinstance(strategy, NoRemedy):
         return strategy
+    uses_spares = strategy in ("spare", "in-place") and seen.kind.rolls == "spares"
+    previous = kept_of(seen, done.id) if uses_spares else ""
     expectation, former = promise_of_rollback(
         list(seen.windows().values()), replicas=seen.replicas, sustained_s=wish.sustained_s
     )
@@ -714,4 +737,8 @@ def rollback_plan(seen: TargetSnapshot, done: RemedyPlan, wish: Wish) -> RemedyP
         parent=text(marks(seen.home), ENDED),
         owners=paused_by(seen.home, done.id),
         bounds=_bounds(seen, wish, expectation),
+        keep_previous_s=0.0,
+        not_kept="",
+        previous=previous,
+        drops=tuple(job for job in jobs_of(seen) if job != previous) if uses_spares else (),
     )

@@ -11,9 +11,19 @@ from typing import Any, get_args
 from barostat.core.diagnosis import HeldLimit, PodRole, RunningRemedy
 from barostat.core.errors import InputError
 from barostat.judge.mitigation.gateways import SeenGateway
+from barostat.judge.mitigation.kept_units import is_kept
 from barostat.platform.objects import Object, instant, mapping, name_of, text, value
 from barostat.platform.workloads import kind_named, marks
-from barostat.remedy.annotations import CLAIM, EVENT_REASON, INCIDENT, LABELS, SPARE, read_claim
+from barostat.remedy.annotations import (
+    CLAIM,
+    ENDED,
+    EVENT_REASON,
+    INCIDENT,
+    LABELS,
+    SPARE,
+    UNTIL,
+    read_claim,
+)
 from barostat.remedy.record import KEY, from_json
 from barostat.remedy.state import State
 from barostat.remedy.step import Phase
@@ -22,6 +32,30 @@ from barostat.remedy.step import Phase
 def claimed(workloads: Iterable[Object]) -> list[Object]:
     """Return the workloads on which a change is in flight."""
     return [item for item in workloads if text(marks(item), CLAIM)]
+
+
+def may_keep(workloads: Iterable[Object]) -> list[Object]:
+    """Return the workloads beside which an incident that is over may keep a former version warm."""
+    return [
+        item
+        for item in workloads
+        if text(item, "metadata", "annotations", ENDED) and text(item, "kind") == "Deployment"
+    ]
+
+
+def keeping(workload: Mapping[str, Any], pods: Iterable[Object]) -> list[RunningRemedy]:
+    """Return the incidents that keep these pods warm beside the workload."""
+    return [
+        RunningRemedy(
+            incident=text(pod, "metadata", "labels", INCIDENT),
+            target=_typed(workload),
+            phase="Done",
+            pods=((name_of(pod), "previous"),),
+            warm_until=text(pod, "metadata", "annotations", UNTIL),
+        )
+        for pod in pods
+        if is_kept(pod)
+    ]
 
 
 def phases(events: Iterable[Object]) -> dict[str, str]:

@@ -28,7 +28,8 @@ class TargetSnapshot:
 
     `lacking`: missing rights that carrying out a plan needs; None if unknown. `cannot_read`:
     missing read rights; `cannot_pause`: missing rights to write owners, by kind, namespace and
-    name. `held`: the object that holds the target's templates, which are also in `home`.
+    name. `cannot_keep`: missing rights to keep a unit of the former version; None if nobody asked.
+    `held`: the object that holds the target's templates, which are also in `home`.
     """
 
     at: float
@@ -40,6 +41,7 @@ class TargetSnapshot:
     lacking: tuple[str, ...] | None = None
     cannot_read: list[str] = field(default_factory=list)
     cannot_pause: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    cannot_keep: tuple[str, ...] | None = None
     gateways: tuple[SeenGateway, ...] = ()
     held: tuple[Api, str] | None = None
     _windows: tuple[Recording, dict[str, Window]] | None = None

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from barostat.io.mitigation.facts import needed
+from barostat.judge.mitigation.kept_units import RIGHTS
 from barostat.platform.workloads import WorkloadKind, kinds
 
 NEEDED = sorted({right for kind in kinds() if kind.rolls for right in needed(kind)})
@@ -42,7 +43,8 @@ def test_nothing_else_is_written() -> None:
     writes = {
         right for right in rights("operator.yaml") if right[0] not in ("get", "list", "watch")
     }
-    assert writes - set(NEEDED) == {("create", "", "events")}
+    assert writes - {*NEEDED, *RIGHTS} == {("create", "", "events")}
+    assert set(RIGHTS) <= rights("operator.yaml")
     assert not {right for right in rights("operator.yaml") if "*" in right or "secrets" in right}
 
 

@@ -9,13 +9,14 @@ import pytest
 from tests.support.planning_scenes import chosen_by_the_twin, planned, ranked_once, scene
 
 from barostat.core.change import ConfigChange
-from barostat.core.limits import RemedyLimits
+from barostat.core.limits import LimitsSpec, RemedyLimits, ServingLimits
 from barostat.judge.manifest_edit.config_change import changed_template
 from barostat.judge.manifest_edit.flag_surgery import NotChanged
 from barostat.judge.mitigation import planning
 from barostat.judge.mitigation.facts import facts
 from barostat.judge.mitigation.planning import NoRemedy, Wish, rollback_plan
-from barostat.remedy.plan import lint
+from barostat.judge.mitigation.target_snapshot import ALL_PODS, TargetSnapshot
+from barostat.remedy.plan import RemedyPlan, lint
 from barostat.remedy.precheck import refusals
 
 
@@ -170,3 +171,89 @@ def test_limits_are_taken_back_where_they_were_written() -> None:
     assert (found.strategy, found.change.former, found.change.value) == ("edge-only", "300", None)
     assert lint(found) == ()
     assert refusals(facts(scene("healthy-busy"), found, (), RemedyLimits()), found) == ()
+
+
+def kept_beside(seen: TargetSnapshot, incident: str = "vllm-1", node: str = "n") -> None:
+    """A unit of the version before that incident, warm beside the target."""
+    labels = {
+        "barostat.dev/incident": incident,
+        "barostat.dev/previous": f"{incident}-previous",
+        "barostat.dev/target": "vllm",
+    }
+    gpu = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    pod = {
+        "metadata": {"name": f"{incident}-previous-0", "uid": f"k-{incident}", "labels": labels},
+        "spec": {"containers": [gpu], **({"nodeName": node} if node else {})},
+        "status": {"phase": "Running"},
+    }
+    for key in ("pods", ALL_PODS):
+        seen.lists[key] = [*seen.lists[key], pod]
+    seen.cannot_keep = ()
+
+
+def back_of(done: RemedyPlan, seen: TargetSnapshot) -> RemedyPlan:
+    args = seen.template["spec"]["containers"][0]["args"]
+    args[args.index("4096")] = "2048"
+    found = rollback_plan(seen, done, Wish("vllm-2", sustained_s=30.0))
+    assert not isinstance(found, NoRemedy), found
+    return found
+
+
+def test_a_unit_that_is_warm_serves_first_and_needs_no_gpu() -> None:
+    done = planned(scene(), lever="max-model-len=2048", keep_previous_s=1800.0).plan
+    assert (done.keep_previous_s, done.not_kept) == (0.0, RIGHTS_UNREAD)
+    seen = scene("healthy-busy", gpus="3")
+    kept_beside(seen)
+    found = back_of(done, seen)
+    assert (found.strategy, found.previous, found.drops) == ("spare", "vllm-1-previous", ())
+    assert (found.units_needed, found.starts, found.keep_previous_s) == (0, 3, 0.0)
+    assert lint(found) == ()
+    assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()
+
+
+@pytest.mark.parametrize("case", ["another incident's", "no node", "no right"])
+def test_a_unit_that_cannot_serve_is_not_counted_on(case: str) -> None:
+    done = planned(scene(), lever="max-model-len=2048").plan
+    seen = scene("healthy-busy", gpus="4")
+    kept_beside(seen, "vllm-0" if case[0] == "a" else "vllm-1", "" if case == "no node" else "n")
+    if case == "no right":
+        seen.cannot_keep = ("delete jobs.batch in chat",)
+    found = back_of(done, seen)
+    job = "vllm-0-previous" if case[0] == "a" else "vllm-1-previous"
+    assert (found.previous, found.units_needed) == ("", 1)
+    assert found.drops == (() if case == "no right" else (job,))
+
+
+RIGHTS_UNREAD = "whether the rights for it are there could not be read"
+
+
+def test_what_is_kept_ends_for_the_next_plan_which_may_keep_one_again() -> None:
+    seen = scene(gpus="3")
+    kept_beside(seen)
+    found = planned(seen, lever="max-model-len=2048", keep_previous_s=1800.0).plan
+    assert (found.strategy, found.drops) == ("spare", ("vllm-1-previous",))
+    assert (found.keep_previous_s, found.not_kept) == (1800.0, "")
+    assert refusals(facts(seen, found, (), RemedyLimits()), found) == ()
+
+
+@pytest.mark.parametrize(
+    ("gpus", "wish", "lacking", "why"),
+    [
+        ("2", {"in_place": True}, (), "no node takes one more replica"),
+        ("3", {}, ("create jobs.batch in chat",), "rights are missing: create jobs.batch in chat"),
+        ("3", {"lever": "replicas=3"}, (), "no replica is replaced"),
+    ],
+)
+def test_what_cannot_be_kept_is_said_in_the_plan_and_refuses_nothing(
+    gpus: str, wish: dict[str, Any], lacking: tuple[str, ...], why: str
+) -> None:
+    seen = scene(gpus=gpus)
+    seen.cannot_keep = lacking
+    remedy = RemedyLimits(keep_previous_seconds=1800.0, floor_replicas=1)
+    limits = ServingLimits(LimitsSpec(remedy=remedy))
+    found = planned(seen, **{"lever": "max-model-len=2048", "limits": limits, **wish}).plan
+    assert found.keep_previous_s == 0.0
+    assert found.not_kept.startswith(why), found.not_kept
+    assert lint(found) == ()
+    without = planned(seen, **{"lever": "max-model-len=2048", "keep_previous_s": 0.0, **wish}).plan
+    assert without.not_kept == ""

@@ -493,12 +493,17 @@ class Cluster:
     ) -> Object | RequestFailed:
         """Delete an object; returns the object or status in the response. `uid`, `version`: delete
         it only if it is still this object in this version (else 409).
+
+        What it owns goes with it: of a Job that is not the server's default.
         """
         what = _what("delete", resource, namespace)
         only_if = ({"uid": uid} if uid else {}) | ({"resourceVersion": version} if version else {})
-        body = {"apiVersion": "v1", "kind": "DeleteOptions"} | (
-            {"preconditions": only_if} if only_if else {}
-        )
+        body: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+        }
+        body |= {"preconditions": only_if} if only_if else {}
         path = resource.path(namespace, name)
         reply = await self.request(
             "DELETE",

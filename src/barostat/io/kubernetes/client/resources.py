@@ -62,6 +62,7 @@ CONFIG_MAPS = Resource("ConfigMap", "configmaps")
 RESOURCE_QUOTAS = Resource("ResourceQuota", "resourcequotas")
 DEPLOYMENTS = _WORKLOADS["Deployment"]
 REPLICA_SETS = _WORKLOADS["ReplicaSet"]
+JOBS = Resource("Job", "jobs", "batch")
 STATEFUL_SETS = _WORKLOADS["StatefulSet"]
 CONTROLLER_REVISIONS = Resource("ControllerRevision", "controllerrevisions", "apps")
 AUTOSCALERS = Resource("HorizontalPodAutoscaler", "horizontalpodautoscalers", "autoscaling", "v2")

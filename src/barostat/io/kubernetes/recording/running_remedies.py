@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from barostat.core.diagnosis import RunningRemedy
@@ -15,17 +16,18 @@ from barostat.io.kubernetes.client.failures import RequestFailed
 from barostat.io.kubernetes.client.resources import CONFIG_MAPS, EVENTS, PODS
 from barostat.io.kubernetes.recording.gateway_door import GatewayDoors
 from barostat.judge.mitigation.gateways import SeenGateway
-from barostat.judge.mitigation.running_remedies import claimed, running
-from barostat.platform.objects import objects, text
+from barostat.judge.mitigation.running_remedies import claimed, keeping, may_keep, running
+from barostat.platform.objects import name_of, objects, text
 from barostat.platform.workloads import kind_of_plural, marks
-from barostat.remedy.annotations import CLAIM, INCIDENT, read_claim
+from barostat.remedy.annotations import CLAIM, INCIDENT, PREVIOUS, TARGET, read_claim
 from barostat.remedy.record import record_name
 
 
 async def running_remedies(
     cluster: Cluster, documents: Mapping[str, Any], named: Iterable[Object] = ()
 ) -> tuple[RunningRemedy, ...]:
-    """Return the remedies that have claimed a workload. What of them cannot be read is left out.
+    """Return the remedies that have claimed a workload, and those that are over and keep a former
+    version of one warm. What of them cannot be read is left out.
 
     `documents`: `kubectl get` lists by plural. `named`: workloads that the target named: while only
     a spare serves, nothing among the documents leads to them.
@@ -37,7 +39,18 @@ async def running_remedies(
         for item in objects(document, "items")
     ]
     by_claim = {text(marks(item), CLAIM): item for item in claimed([*workloads, *named])}
-    return tuple(await asyncio.gather(*(_running(cluster, item) for item in by_claim.values())))
+    by_uid = {text(item, "metadata", "uid"): item for item in may_keep([*workloads, *named])}
+    under_way, kept = await asyncio.gather(
+        asyncio.gather(*(_running(cluster, item) for item in by_claim.values())),
+        asyncio.gather(*(_keeping(cluster, item) for item in by_uid.values())),
+    )
+    return (*under_way, *chain.from_iterable(kept))
+
+
+async def _keeping(cluster: Cluster, item: Mapping[str, Any]) -> list[RunningRemedy]:
+    selector = f"{PREVIOUS},{TARGET}={name_of(item)[:63]}"
+    pods = await cluster.list(PODS, text(item, "metadata", "namespace"), labels=selector)
+    return [] if isinstance(pods, RequestFailed) else keeping(item, pods.items)
 
 
 async def _running(cluster: Cluster, item: Mapping[str, Any]) -> RunningRemedy:

@@ -5,6 +5,7 @@ the others get it, or taken back.
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from barostat.shells.cli.durations import parse_duration
@@ -141,6 +142,17 @@ def add_parser(verbs: Any) -> None:
         metavar="TIME",
         help="how long an improvement must hold to count (default 2m)",
     )
+    how.add_argument(
+        "--keep-previous",
+        dest="keep_previous_s",
+        type=partial(parse_duration, longest_s=86_400.0),
+        default=None,
+        metavar="TIME",
+        help=(
+            "after the rollout, keep one replica of the former version warm and out of rotation, if "
+            "a GPU is free: `rollback` then needs no start first (default: as the limits say, else 0)"
+        ),
+    )
     add_look(how)
     add_output(parser)
     add_gateway(parser)
@@ -212,6 +224,7 @@ async def carry_out_for(campaign: Campaign, arguments: argparse.Namespace) -> in
         arguments.sustained_s,
         arguments.drain_s,
         edge_only=arguments.fast,
+        keep_previous_s=arguments.keep_previous_s,
     )
     campaign.one_look = arguments.fast
     found = await campaign.prepare(wish, held, pause_owners=arguments.pause_owner)

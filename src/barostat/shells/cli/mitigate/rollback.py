@@ -190,6 +190,8 @@ def _show(found: Prepared) -> None:
 
     plan = found.plan
     print_result(f"plan {plan.id}: {plan.change}, {plan.strategy}; {plan.because}")
+    if plan.previous:
+        print_result(f"{plan.previous} kept that version warm and serves first, without a start")
     print_result(as_text(checks_document(found.facts, plan)))
     if found.wrong:
         print_result(f"refused: {'; '.join(found.wrong)}")

@@ -51,6 +51,7 @@ def _remedy(remedy: RunningRemedy) -> dict[str, Any]:
             }
             for held in remedy.limits
         ],
+        "warmUntil": remedy.warm_until or None,
     }
 
 

@@ -79,7 +79,15 @@ def report_document(
     at = datetime.fromtimestamp(report.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     when = [at] if report.at else []
     notes = [
-        *(Paragraph((bold("Remedy under way"), f": {remedy_words(r)}")) for r in report.remedies),
+        *(
+            Paragraph(
+                (
+                    bold("Former version kept" if r.warm_until else "Remedy under way"),
+                    f": {remedy_words(r)}",
+                )
+            )
+            for r in report.remedies
+        ),
         *(Paragraph(f"Note: {problem}", "soft") for problem in report.problems),
     ]
     parts: list[Block]

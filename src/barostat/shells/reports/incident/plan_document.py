@@ -16,6 +16,7 @@ from barostat.shells.reports.diagnosis.document import SHORT_REFUSED
 from barostat.shells.reports.diagnosis.forecasts import expected_words
 from barostat.shells.reports.sheet import blocks
 from barostat.shells.reports.sheet.blocks import Document, Listing, Section, Table
+from barostat.shells.reports.sheet.scale import duration
 
 _STRATEGIES = {
     "spare": "with a spare: never fewer replicas in rotation than now",
@@ -89,6 +90,15 @@ def _how(plan: RemedyPlan) -> Iterator[str]:
         f"at least {plan.kept_in_rotation} in rotation; {many(plan.starts, 'engine start')}, "
         f"{many(len(program(plan)), 'step')}"
     )
+    if plan.drops:
+        yield f"ends what is kept of a former version, for its GPU: {', '.join(plan.drops)}"
+    if plan.keep_previous_s:
+        yield (
+            f"afterwards one replica of the former version stays warm for "
+            f"{duration(plan.keep_previous_s)}, out of rotation, if its GPU is still free then"
+        )
+    if plan.not_kept:
+        yield f"keeps no replica of the former version warm: {plan.not_kept}"
 
 
 def _by_owner(plan: RemedyPlan) -> str:

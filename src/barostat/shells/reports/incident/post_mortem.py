@@ -12,8 +12,10 @@ from barostat.core.diagnosis import Severity
 from barostat.core.units import figure, many
 from barostat.judge.diagnosis.causes import causes
 from barostat.judge.mitigation.measurements import Look, document
+from barostat.remedy.history import kept_until
 from barostat.remedy.journal import cut_sentence, left_to_do, left_to_undo
 from barostat.remedy.record import to_json
+from barostat.remedy.roll_spares import PREVIOUS
 from barostat.remedy.state import State
 from barostat.remedy.verify import ERROR_OF, LEAST_OF
 from barostat.shells.reports.incident.charts import drawings, rows
@@ -45,8 +47,13 @@ def line(state: State) -> str:
     """One line for a list."""
     return (
         f"{state.plan.id}  {_at(state.plan.made_at)}  {state.plan.target}  {state.phase}  "
-        f"{state.plan.cause}: {state.plan.change}"
+        f"{state.plan.cause}: {state.plan.change}{_kept(state)}"
     )
+
+
+def _kept(state: State) -> str:
+    until = kept_until(state)
+    return f"; former version warm until {_at(until)}" if until is not None else ""
 
 
 def list_json(states: Sequence[State], odd: Sequence[str]) -> str:
@@ -131,12 +138,25 @@ def _facts(state: State, after: State | None) -> list[tuple[str, str]]:
             ),
         ),
         ("At the gateway", _at_the_gateway(state)),
+        ("Former version", _former_version(state)),
         ("Requests cut", cut_sentence(state.cut)),
     ]
     if state.timeline:
         found.append(("Run by", state.holder))
         found.append(("Took", instant(state.timeline[-1].at - state.timeline[0].at)))
     return [(title, text) for title, text in found if text]
+
+
+def _former_version(state: State) -> str:
+    """Return what keeps the former version warm, and until when; empty for nothing."""
+    plan, pod, until = state.plan, state.pod(PREVIOUS), kept_until(state)
+    if pod is not None and until is not None:
+        return f"{pod.name}, warm and out of rotation until {_at(until)}, unless a rollback uses it"
+    if plan.previous:
+        return f"{plan.previous} kept it warm and served as the first spare, if it still ran"
+    if plan.not_kept:
+        return f"not kept warm: {plan.not_kept}"
+    return "not kept warm yet, or no longer possible" if plan.keep_previous_s else ""
 
 
 def _left(state: State) -> list[tuple[str, tuple[str, ...]]]:

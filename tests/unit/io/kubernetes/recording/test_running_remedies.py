@@ -65,3 +65,21 @@ def test_a_limit_that_is_held_at_a_gateway_belongs_to_its_incident() -> None:
     (alone,) = with_held_limits([], [gateway], "deploy/vllm -n x")
     assert (alone.incident, alone.limits) == ("i1", (limit,))
     assert with_held_limits([], [SeenGateway(gateway.ref, ({"override": None},))], "") == ()
+
+
+def test_a_version_that_is_kept_warm_is_seen_until_its_time_is_over() -> None:
+    async def go(scene: Scene) -> None:
+        state = await scene.run(State(scene.plan(keep_previous_s=600.0)))
+        assert state is not None
+        kept = state.pod("previous")
+        assert kept is not None
+        (found,) = await seen(scene)
+        assert (found.incident, found.phase) == ("i1", "Done")
+        assert found.pods == ((kept.name, "previous"),)
+        said = remedy_words(found)
+        assert f"is over, and {kept.name} stays warm until {found.warm_until}, out of" in said
+        assert said.endswith(f"(barostat rollback i1 -n {NAMESPACE})")
+        await asyncio.sleep(620.0)
+        assert await seen(scene) == ()
+
+    on_a_little_kubernetes(go)

@@ -81,3 +81,20 @@ def test_the_classic_steps_are_named_with_why_they_are_not_taken(
     asked = planned(seen, lever="gpu-memory-utilization=0.7")
     (against,) = refusals(facts(seen, asked.plan, (), RemedyLimits()), asked.plan)
     assert "this shrinks the KV pool" in against
+
+
+def test_a_plan_says_whether_the_former_version_stays_warm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(planning, "with_ranked_steps", ranked_once)
+    found = planned(scene(), lever="max-model-len=2048")
+    kept = replace(found.plan, keep_previous_s=1800.0, drops=("i0-previous",))
+    how = part(shown(kept, found.replica), "How")
+    assert any("stays warm for 30 min, out of rotation, if its GPU" in line for line in how), how
+    assert any("for its GPU: i0-previous" in line for line in how)
+    not_kept = replace(found.plan, not_kept="no replica is replaced")
+    how = part(shown(not_kept, found.replica), "How")
+    assert any("keeps no replica of the former version warm: no replica" in line for line in how)
+    assert not any(
+        "former version" in line for line in part(shown(found.plan, found.replica), "How")
+    )

@@ -19,7 +19,7 @@ from barostat.remedy.program import program
 from barostat.remedy.record import from_json, to_json
 from barostat.remedy.state import Entry, State
 from barostat.shells.reports.incident.charts import QUANTITIES
-from barostat.shells.reports.incident.post_mortem import as_json, post_mortem
+from barostat.shells.reports.incident.post_mortem import _at, as_json, line, post_mortem
 from barostat.shells.reports.sheet import forms
 from barostat.shells.reports.sheet.charts import LEFT, RIGHT, WIDTH
 
@@ -198,3 +198,18 @@ def test_the_figures_before_say_what_they_are() -> None:
     text = as_markdown(replace(STATE, plan=replace(STATE.plan, baseline=baseline)))
     assert "`preemptions_per_s` (lowest replica) 49.9" in text
     assert "`preemptions_per_s` (standard error) 0.2" in text
+
+
+def test_a_version_that_is_kept_warm_is_named_with_the_time_until_when() -> None:
+    plan = replace(STATE.plan, keep_previous_s=1800.0)
+    kept = Entry(AT, "KeepPrevious", "previous (vllm-previous-x)")
+    pods = (("previous", PodRef("vllm-previous-x", "u")),)
+    state = replace(STATE, plan=plan, pods=pods, timeline=(*STATE.timeline, kept))
+    until = _at(AT + 1800.0)
+    assert f"vllm-previous-x, warm and out of rotation until {until}" in as_markdown(state)
+    assert line(state).endswith(f"; former version warm until {until}")
+    assert "former version" not in line(STATE).lower() + as_markdown(STATE).lower()
+    without = replace(STATE, plan=replace(STATE.plan, not_kept="no replica is replaced"))
+    assert "not kept warm: no replica is replaced" in as_markdown(without)
+    back = replace(STATE, plan=replace(STATE.plan, previous="i0-previous"))
+    assert "i0-previous kept it warm and served as the first spare" in as_markdown(back)
