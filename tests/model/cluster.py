@@ -7,6 +7,7 @@ What it takes for granted:
   template, and deletes what is too many: what is not Ready first, then the newest (Kubernetes 1.34,
   ReplicaSet);
 * controllers are slow, in any order with us, but faster than an engine starts;
+* a Job's controller ends a kept unit when its time is over, at any instant;
 * a gateway takes a limit from no earlier run of an incident once it has heard a later one; it
   forgets it when it starts anew;
 * a lost request took effect or never will. Only a killed program leaves one behind that may still
@@ -30,7 +31,9 @@ from barostat.remedy.acts import (
     DeletePod,
     DeleteSpare,
     Detach,
+    DropPrevious,
     JoinRotation,
+    KeepPrevious,
     LeaveRotation,
     PatchTemplate,
     PauseOwner,
@@ -45,12 +48,14 @@ from barostat.remedy.acts import (
     UndoRollout,
     WriteLimits,
 )
-from barostat.remedy.plan import Canary, Rolls, Strategy
+from barostat.remedy.plan import ROLLBACK, Canary, Rolls, Strategy
 from barostat.remedy.state import HomeAs
 
 PENDING, STARTING, READY = 0, 1, 2
 Owner = Literal["", "git-ops", "autoscaler"]
 OLD = "old"
+KEPT = "kept"
+"""Owner of the unit of a former version: a Job."""
 ROLLOUT = "rollout"
 """Owner of what a stuck rollout made: the newest ReplicaSet, while home's template is the one that
 was found.
@@ -69,7 +74,7 @@ class Setting:
     attempts: int = 2
     others: tuple[str, ...] = ("template", "scale", "claim", "rival")
     """What somebody else may do, once in a run: change the template, scale, take our claim away,
-    claim for another incident.
+    claim for another incident, take a free GPU.
     """
     owner: Owner = ""
     """Who else writes home, and is paused for it: GitOps holds the template to its source, an
@@ -86,6 +91,10 @@ class Setting:
     canary: Canary = "none"
     percent: int = 0
     """Requests that a canary gets by a weight of home's own; 0: its share, by itself."""
+    keeps: bool = False
+    """The first plan keeps a unit of the former version. The second one takes the change back
+    (lever `rollback`), or makes another one, for which the unit ends.
+    """
     surge: int = 1
     unavailable: int = 0
     """Units that home's owner starts beyond those asked for, or takes away, while it rolls."""
@@ -144,7 +153,8 @@ class World(NamedTuple):
     and that the change is proved. `rollout`: one was under way when it began. `owner`: `running` or
     `paused`; empty for none. `edge`: whose limit the gateway holds. Numbered units: `partition`,
     `current` (the former state, for their owner) and `generations` (pods that were removed, by
-    place). `canary`: the version of an open one; `percent`: what it gets.
+    place). `canary`: the version of an open one; `percent`: what it gets. `kept`: the version of the
+    unit that a Job keeps, until its time is over.
     """
 
     replicas: int
@@ -173,6 +183,7 @@ class World(NamedTuple):
     generations: tuple[tuple[int, int], ...] = ()
     canary: str = ""
     percent: int = 0
+    kept: str = ""
 
 
 Broken = tuple[str, ...]
@@ -267,6 +278,8 @@ def settle(world: World, setting: Setting) -> tuple[World, Broken]:
     for index, version in world.spares:
         if not any(pod.owner == f"spare-{index}" for pod in pods):
             pods.append(Pod(f"s{index}", f"spare-{index}", version, PENDING, False, False, False))
+    if world.kept and not any(pod.owner == KEPT for pod in pods):
+        pods.append(Pod("w0", KEPT, world.kept, PENDING, False, False, False))
     if world.rollout and world.template == OLD and not any(pod.owner == ROLLOUT for pod in pods):
         pods.append(Pod("x0", ROLLOUT, OLD, PENDING, True, False, False))
     made = {
@@ -274,6 +287,7 @@ def settle(world: World, setting: Setting) -> tuple[World, Broken]:
         "",
         *((ROLLOUT,) if world.template == OLD else ()),
         *(f"spare-{index}" for index, _ in world.spares),
+        *((KEPT,) if world.kept else ()),
     }
     for pod in [pod for pod in pods if pod.owner not in made]:
         pods.remove(pod)
@@ -294,9 +308,38 @@ def rank(pod: Pod) -> tuple[int, bool, str]:
     return pod.stage, pod.name.startswith("h"), pod.name
 
 
+def free_gpus(world: World, setting: Setting) -> int:
+    """GPUs that no pod and nobody else has."""
+    used = sum(1 for pod in world.pods if pod.stage != PENDING)
+    return setting.gpus - used - (world.disturbed == "gpu")
+
+
+def as_found_next(world: World, lever: str) -> World:
+    """The world as the plan after the one of that lever finds it: what is in force is the former
+    state now, and what was before is what a rollback goes back to.
+    """
+
+    def name(version: str) -> str:
+        return {lever: OLD, OLD: ROLLBACK}.get(version, version)
+
+    pods = tuple(pod._replace(version=name(pod.version)) for pod in world.pods)
+    kept = name(world.kept) if world.kept else ""
+    return world._replace(
+        template=name(world.template), limits=name(world.limits), pods=pods, kept=kept
+    )
+
+
+def given_up(world: World, claim: Claim) -> World:
+    """The world without the kept unit, which no node takes; only whoever has the claim removes it."""
+    if world.claim != claim:
+        return world
+    pods = tuple(pod for pod in world.pods if pod.owner != KEPT)
+    return world._replace(kept="", pods=pods)
+
+
 def starts(world: World, setting: Setting) -> list[tuple[str, World]]:
     """Pods that may be given a GPU, or get Ready, next."""
-    free = setting.gpus - sum(1 for pod in world.pods if pod.stage != PENDING)
+    free = free_gpus(world, setting)
     moves = []
     for pod in world.pods:
         if pod.stage == PENDING and free > 0:
@@ -341,8 +384,19 @@ def perform(
     if (found := own(world, setting, act, pod, version)) is not None:
         return found
     match act:
+        case KeepPrevious():
+            return world._replace(kept=world.kept or OLD), None
+        case DropPrevious():
+            return world._replace(kept=""), None
         case CreateSpare(index):
             there = any(index == found for found, _ in world.spares)
+            kept = next((pod for pod in world.pods if pod.owner == KEPT and world.kept), None)
+            if kept is not None and version == world.kept and index == 0 and not there:
+                spare = kept._replace(name="s0", owner="spare-0")
+                pods = tuple(sorted((*(pod for pod in world.pods if pod != kept), spare)))
+                return world._replace(
+                    kept="", spares=((0, version), *world.spares), pods=pods
+                ), None
             return (
                 world
                 if there
@@ -475,6 +529,10 @@ def is_done(world: World, act: Act, name: str) -> bool | None:
             return pod is None or (pod.owner == "home" and pod.listed)
         case DeleteSpare(index):
             return not any(pod.owner == f"spare-{index}" for pod in world.pods)
+        case KeepPrevious():
+            return any(pod.owner == KEPT and pod.stage != PENDING for pod in world.pods)
+        case DropPrevious():
+            return not any(pod.owner == KEPT for pod in world.pods)
         case AwaitSpare(index):
             return any(pod.owner == f"spare-{index}" and pod.stage == READY for pod in world.pods)
         case AwaitHome(ready):

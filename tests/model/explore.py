@@ -24,9 +24,13 @@ from tests.model.cluster import Setting
 from tests.model.explorer import Found, explore
 from tests.model.operator_walk import walk as walk_operator
 
+from barostat.remedy.plan import ROLLBACK
+
 ROOT = Path(__file__).resolve().parents[2]
 DEFECTS = Path(__file__).resolve().parent / "defects"
 ONE = ("fewer-slots",)
+TWO = ("fewer-slots", "watermark")
+BACK = ("fewer-slots", ROLLBACK)
 
 FULL: dict[str, Setting] = {
     "three replicas, one spare GPU, two levers; crashes, strays": Setting(others=(), aborts=False),
@@ -74,6 +78,15 @@ FULL: dict[str, Setting] = {
     "two replicas and one more, two levers; everything": Setting(
         replicas=2, gpus=3, strategy="scale-out"
     ),
+    "one replica, one spare GPU; the version before is kept and taken back; everything": Setting(
+        replicas=1, gpus=2, levers=BACK, keeps=True, others=("template", "claim", "rival", "gpu")
+    ),
+    "one replica, one spare GPU; kept and taken back; handed off and resumed": Setting(
+        replicas=1, gpus=2, levers=BACK, keeps=True, strays=False, others=("gpu",), resumes=True
+    ),
+    "two replicas, one spare GPU; the version before is kept and taken back; crashes, strays": (
+        Setting(gpus=3, replicas=2, levers=BACK, keeps=True, others=("gpu",), aborts=False)
+    ),
 }
 _CALM = Setting(replicas=2, gpus=3, levers=ONE, others=(), aborts=False, crashes=False, attempts=1)
 SMALL: dict[str, Setting] = {
@@ -100,6 +113,12 @@ SMALL: dict[str, Setting] = {
     ),
     "one replica and one more; crashes, strays": replace(
         _CALM, replicas=1, gpus=2, strategy="scale-out", crashes=True
+    ),
+    "one replica, one spare GPU; kept and taken back; a GPU taken": replace(
+        _CALM, replicas=1, gpus=2, levers=BACK, keeps=True, others=("gpu",), crashes=True
+    ),
+    "one replica, one spare GPU; kept, then another change": replace(
+        _CALM, replicas=1, gpus=2, levers=TWO, keeps=True, crashes=True, aborts=True
     ),
 }
 _NUMBERED = replace(_CALM, rolls="ordinals")
@@ -172,12 +191,14 @@ SMALL |= {
 }
 QUICKEST = ("two replicas, a stuck rollout; everything",)
 """That of them that `make check` walks; `make test` walks all."""
-LAWS: dict[str, Setting] = {f"L{number}": _CALM for number in range(1, 13)} | {
+LAWS: dict[str, Setting] = {f"L{number}": _CALM for number in range(1, 15)} | {
     "L1": replace(_CALM, replicas=1, gpus=2, crashes=True),
     "L7": replace(_CALM, replicas=1, gpus=2, levers=("fewer-slots", "watermark")),
     "L8": replace(_CALM, replicas=1, gpus=2, others=("template",)),
     "L11": replace(_CALM, replicas=1, gpus=2, owner="git-ops"),
     "L12": replace(_CALM, replicas=1, gpus=1, strategy="edge-live"),
+    "L13": replace(_CALM, replicas=1, gpus=2, levers=BACK, keeps=True),
+    "L14": replace(_CALM, replicas=1, gpus=2, levers=BACK, keeps=True),
 }
 """The smallest world in which the defect of each law can show."""
 SEEDED: dict[str, Setting] = LAWS | {

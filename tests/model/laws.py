@@ -1,10 +1,11 @@
-"""The laws L1 to L12 as questions about one state of the world, or about one act that arrives in
+"""The laws L1 to L14 as questions about one state of the world, or about one act that arrives in
 it.
 """
 
 from __future__ import annotations
 
 from tests.model.cluster import (
+    KEPT,
     OLD,
     ROLLOUT,
     Broken,
@@ -72,6 +73,11 @@ def of_world(world: World, setting: Setting) -> Broken:
     }
     if len(changed) > 1:
         broken.append(f"L8: {' and '.join(sorted(changed))} are in force at once")
+    broken += [
+        f"L13: {pod.name}, kept of the version before, gets requests beside the new version"
+        for pod in world.pods
+        if pod.owner == KEPT and (pod.labelled or pod.listed)
+    ]
     if world.owner == "running" and world.disturbed != "scale" and _differs(world, setting):
         broken.append(f"L11: the {setting.owner} owner has home again, and takes the change back")
     return tuple(broken)
@@ -281,7 +287,7 @@ def of_end(world: World, setting: Setting, state: State) -> Broken:
     """What must be true when a remedy ends by itself: nothing is left behind, and the promise is
     kept.
     """
-    if world.disturbed not in ("", "rival") or state.phase == "HandedOff":
+    if world.disturbed not in ("", "rival", "gpu") or state.phase == "HandedOff":
         return ()
     broken: list[str] = []
     if state.superseded and not world.disturbed:
@@ -292,8 +298,10 @@ def of_end(world: World, setting: Setting, state: State) -> Broken:
         ours = world.claim is not None and world.claim.plan >= 0
         belongs = ("home", ROLLOUT) if world.template == OLD else ("home",)
         left = [f"spare {index}" for index, _ in world.spares] + [
-            pod.name for pod in world.pods if pod.owner not in belongs
+            pod.name for pod in world.pods if pod.owner not in (*belongs, KEPT)
         ]
+        if setting.keeps and left:
+            broken.append(f"L14: {state.phase}: nothing ends {', '.join(left)} any more")
         left += [f"partition {world.partition}"] if world.partition else []
         left += ["a canary"] if world.canary else []
         more = 1 if setting.strategy == "scale-out" and state.phase == "Done" else 0
@@ -317,7 +325,7 @@ def of_end(world: World, setting: Setting, state: State) -> Broken:
     if state.phase in ("Done", "RolledBack", "Refused") and world.template != wanted:
         broken.append(f"{state.phase}: home has the template {world.template}")
     if state.phase == "Done" and any(
-        version != wanted for version in (pod.version for pod in world.pods)
+        pod.version != wanted for pod in world.pods if pod.owner != KEPT
     ):
         broken.append("Done: a replica has another version")
     return tuple(broken)

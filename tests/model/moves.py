@@ -19,7 +19,10 @@ from tests.model.cluster import (
     Setting,
     Stray,
     World,
+    as_found_next,
     drained,
+    free_gpus,
+    given_up,
     perform,
     plain,
     rank,
@@ -45,6 +48,7 @@ from barostat.remedy.acts import (
     Failed,
     Gather,
     Judged,
+    KeepPrevious,
     Lost,
     Observe,
     Outcome,
@@ -169,6 +173,9 @@ class Moves:
                     broken,
                 )
             )
+        if world.kept:
+            over = world._replace(kept="")
+            moves.append(("the time of the kept unit is over", self.world(over), ()))
         for kind in () if world.disturbed else self.setting.others:
             disturbed = world._replace(disturbed=kind)
             if kind == "template":
@@ -185,6 +192,8 @@ class Moves:
                 moves.append(
                     ("somebody takes our claim off", self.world(disturbed._replace(claim=None)), ())
                 )
+            elif kind == "gpu" and free_gpus(world, self.setting) > 0:
+                moves.append(("somebody takes a free GPU", self.world(disturbed), ()))
             elif kind == "rival" and world.claim is None:
                 moves.append(
                     (
@@ -223,11 +232,21 @@ class Moves:
         return self.hear(node, said, name, Answered(0.0, KEY, answer))
 
     def next_plan(self, node: Node, state: State) -> Iterator[tuple[str, Node]]:
-        """After one that was taken back the next lever is tried."""
+        """After one that was taken back the next lever is tried. Where the first plan keeps a unit,
+        the second one comes after it is done.
+        """
         number = self.plans.index(state.plan) + 1
+        if self.setting.keeps:
+            if state.phase == "Done" and not state.superseded and number == 1:
+                world = as_found_next(self.worlds.values[node[3]], state.plan.lever)
+                yield from self.planned(world, number)
+            return
         if state.phase != "RolledBack" or state.superseded or number >= len(self.plans):
             return
-        world = self.worlds.values[node[3]]
+        yield from self.planned(self.worlds.values[node[3]], number)
+
+    def planned(self, world: World, number: int) -> Iterator[tuple[str, Node]]:
+        """The plan of that number is made in that world."""
         world = _over(world)._replace(epoch=1, parents=(*world.parents, world.ended))
         yield (
             "the next plan",
@@ -292,7 +311,14 @@ class Moves:
             return
         if arrived:
             if is_done(self.worlds.values[at], self.setting, act, request.pod):
-                yield self.told(node, "done", "done", Done())
+                pod = PodRef("w0", "") if isinstance(act, KeepPrevious) else None
+                yield self.told(node, "done", "done", Done(pod))
+            elif isinstance(act, KeepPrevious):
+                world = self.worlds.values[at]
+                plan = self.plans.index(self.machines.states[machine].plan)
+                gone = self.world(given_up(world, Claim(plan, world.epoch)))
+                without = (machine, out, arrived, gone)
+                yield self.told(without, "no node takes it", "refused", Refused("no node"))
         else:
             after, denied, broken = self.arrival(machine, out, at, request)
             if denied is not None:

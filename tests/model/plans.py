@@ -8,6 +8,7 @@ from tests.model.cluster import OLD, READY, ROLLOUT, Setting, World, home_servin
 
 from barostat.core.change import ChangeKind, ConfigChange, pressure_relieved
 from barostat.remedy.plan import (
+    ROLLBACK,
     GatewayRef,
     LiveEdge,
     PausedOwner,
@@ -64,6 +65,9 @@ def plan_of(setting: Setting, number: int) -> RemedyPlan:
         canary_percent=setting.percent,
         surge=setting.surge,
         unavailable=setting.unavailable,
+        keep_previous_s=1800.0 if setting.keeps and number == 0 else 0.0,
+        previous="w0" if setting.keeps and lever == ROLLBACK else "",
+        drops=("w0",) if setting.keeps and number == 1 and lever != ROLLBACK else (),
     )
 
 
