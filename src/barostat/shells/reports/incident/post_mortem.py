@@ -12,6 +12,7 @@ from barostat.core.diagnosis import Severity
 from barostat.core.units import figure, many
 from barostat.judge.diagnosis.causes import causes
 from barostat.judge.mitigation.measurements import Look, document
+from barostat.remedy.acts import KeepPrevious
 from barostat.remedy.history import kept_until
 from barostat.remedy.journal import cut_sentence, left_to_do, left_to_undo
 from barostat.remedy.record import to_json
@@ -156,7 +157,8 @@ def _former_version(state: State) -> str:
         return f"{plan.previous} kept it warm and served as the first spare, if it still ran"
     if plan.not_kept:
         return f"not kept warm: {plan.not_kept}"
-    return "not kept warm yet, or no longer possible" if plan.keep_previous_s else ""
+    tried = [entry.detail for entry in state.timeline if entry.event == KeepPrevious.__name__]
+    return f"not kept warm: {tried[-1].partition('not done: ')[2]}" if tried else ""
 
 
 def _left(state: State) -> list[tuple[str, tuple[str, ...]]]:

@@ -211,5 +211,8 @@ def test_a_version_that_is_kept_warm_is_named_with_the_time_until_when() -> None
     assert "former version" not in line(STATE).lower() + as_markdown(STATE).lower()
     without = replace(STATE, plan=replace(STATE.plan, not_kept="no replica is replaced"))
     assert "not kept warm: no replica is replaced" in as_markdown(without)
+    tried = replace(kept, detail="previous: not done: no node takes it")
+    failed = replace(state, pods=(), timeline=(*STATE.timeline, tried))
+    assert "not kept warm: no node takes it" in as_markdown(failed)
     back = replace(STATE, plan=replace(STATE.plan, previous="i0-previous"))
     assert "i0-previous kept it warm and served as the first spare" in as_markdown(back)
