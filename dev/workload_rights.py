@@ -47,8 +47,9 @@ def read() -> str:
         for kind in kinds()
         for between in map(workload_resource, kind.reads)
     ]
-    found += [(pool.group, pool.plural) for pool in INFERENCE_POOLS]
-    return _by_group([one for one in found if one != ("", "pods")], "get", "list")
+    pools = [(pool.group, pool.plural) for pool in INFERENCE_POOLS]
+    kept = [one for one in found if one != ("", "pods")]
+    return _by_group(kept, "get", "list") + _by_group(pools, "list")
 
 
 def follow() -> str:

@@ -30,6 +30,7 @@ ELSEWHERE = {
     ("create", "pressureincidents"): "server-side apply of one that is not there",
     ("get", "configmaps"): "the file behind --config, variables of a pod",
     ("list", "configmaps"): "records of remedies, before a plan",
+    ("list", "inferencepools"): "what sends requests to the pods of KServe's kinds, before a plan",
     (
         "get",
         "llminferenceserviceconfigs",
