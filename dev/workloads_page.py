@@ -30,7 +30,7 @@ def _on_cluster(shapes: Mapping[str, Any], kind: str) -> str:
     if kind == "Deployment":
         return "yes: `test_mitigate.py`"
     if kind == "RayService":
-        return "not run yet: `test_ray_service.py`"
+        return "`make test-long`: `test_ray_service.py`"
     if kind not in shapes:
         return "no"
     return f"{'`make test-long`' if shapes[kind].long else 'yes'}: `test_mitigate_kinds.py`"
