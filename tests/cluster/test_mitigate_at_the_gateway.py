@@ -64,6 +64,7 @@ CARRIED = replace(STEP, rate_per_s=2.0)
 # have to be its own.
 REAL_STEP = Load(clients=48, prompt_tokens=(500, 900), output_tokens=(250, 450))
 REAL_CARRIED = replace(REAL_STEP, clients=12)
+ENGINE_CPU = "700m"
 REAL_FLAGS = ("--max-model-len", "2048", "--num-gpu-blocks-override", "64", "--max-num-seqs", "64")
 GAPS = "vllm:inter_token_latency_seconds_bucket"
 GAP_RATIO = 1.5
@@ -112,17 +113,23 @@ def gateway(namespace: str, engines: str) -> list[Any]:
     ]  # fmt: skip
 
 
+def paced_vllm(model: tuple[str, ...]) -> list[workloads.Manifest]:
+    """Two engines that leave the control plane, which runs on this machine as well, a part of its
+    processors.
+    """
+    made = workloads.vllm(replicas=2, model=model, flags=REAL_FLAGS)
+    pod = workloads.only(made, "Deployment")["spec"]["template"]["spec"]
+    pod["containers"][0]["resources"]["limits"]["cpu"] = ENGINE_CPU
+    return made
+
+
 def set_up(space: Workspace, engines: str = "twin") -> str:
     """Two replicas behind the gateway; its address."""
     model = ("/models/small", *workloads.MODEL_FLAGS[1:])
     twins = workloads.twin(replicas=2, flags=PACED, serve=SERVE)
     space.apply(
         [
-            *(
-                twins
-                if engines == "twin"
-                else workloads.vllm(replicas=2, model=model, flags=REAL_FLAGS)
-            ),
+            *(twins if engines == "twin" else paced_vllm(model)),
             *gateway(space.namespace, engines),
         ]
     )
