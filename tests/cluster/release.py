@@ -73,12 +73,17 @@ def _by_namespace(made: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]
 
 def written(account: str, *namespaces: str) -> set[tuple[str, str, str]]:
     """(verb, resource, name) of every write of the operator's account in these namespaces."""
+    return written_by(f":{HOME}:{account}", *namespaces)
+
+
+def written_by(user: str, *namespaces: str) -> set[tuple[str, str, str]]:
+    """(verb, resource, name) of every write in these namespaces of users whose name ends so."""
     found = set()
     for line in (RUN / "etc" / AUDIT_LOG).read_text().splitlines():
         entry = json.loads(line)
-        own = entry["user"]["username"].endswith(f":{HOME}:{account}")
         about = entry.get("objectRef", {})
         dry = "dryRun" in entry["requestURI"] or entry["verb"] in ("get", "list", "watch")
+        own = entry["user"]["username"].endswith(user)
         if own and not dry and about.get("namespace") in namespaces:
             found.add((entry["verb"], about["resource"], about.get("name", "")))
     return found
