@@ -21,6 +21,7 @@ from tests.model.cluster import (
     Setting,
     World,
     find,
+    new_spares,
 )
 
 from barostat.remedy.acts import (
@@ -69,9 +70,7 @@ def settle(world: World, setting: Setting) -> tuple[World, Broken]:
         pods.remove(pod)
         if pod.serves or pod.busy:
             broken.append(f"L9: {pod.name} goes with its spare, and serves")
-    for index, version in world.spares:
-        if not any(pod.owner == f"spare-{index}" for pod in pods):
-            pods.append(Pod(f"s{index}", f"spare-{index}", version, PENDING, False, False, False))
+    pods += new_spares(world, pods)
     own = [pod for pod in pods if pod.owner == "home"]
     stale = sorted((pod for pod in own if pod.version != world.template), key=_goes_first)
     ready = [pod for pod in own if pod.stage == READY]

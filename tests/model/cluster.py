@@ -275,9 +275,7 @@ def settle(world: World, setting: Setting) -> tuple[World, Broken]:
         pods.remove(victim)
         if victim.serves or victim.busy:
             broken.append(f"L9: the ReplicaSet deletes {victim.name}, which serves")
-    for index, version in world.spares:
-        if not any(pod.owner == f"spare-{index}" for pod in pods):
-            pods.append(Pod(f"s{index}", f"spare-{index}", version, PENDING, False, False, False))
+    pods += new_spares(world, pods)
     if world.kept and not any(pod.owner == KEPT for pod in pods):
         pods.append(Pod("w0", KEPT, world.kept, PENDING, False, False, False))
     if world.rollout and world.template == OLD and not any(pod.owner == ROLLOUT for pod in pods):
@@ -295,6 +293,15 @@ def settle(world: World, setting: Setting) -> tuple[World, Broken]:
             broken.append(f"L9: {pod.name} goes with its spare, and serves")
     listed = (pod._replace(listed=pod.serves, busy=pod.busy or pod.serves) for pod in pods)
     return world._replace(pods=tuple(sorted(listed))), tuple(broken)
+
+
+def new_spares(world: World, pods: list[Pod]) -> list[Pod]:
+    """The pods that spares of the world lack."""
+    return [
+        Pod(f"s{index}", f"spare-{index}", version, PENDING, False, False, False)
+        for index, version in world.spares
+        if not any(pod.owner == f"spare-{index}" for pod in pods)
+    ]
 
 
 def _released_or_adopted(pod: Pod) -> Pod:

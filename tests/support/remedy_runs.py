@@ -165,6 +165,14 @@ class Scene:
             first.append(Aborted(clock.now(), abort))
         return await unless_killed(driver.run(state, *first), own)
 
+    async def taken_up(self, state: State, mortal: Cluster, abort: str) -> State:
+        """How it ended: where that run was killed, another one went on with it or ended it."""
+        ended = await self.run(state, cluster=mortal)
+        if ended is None:
+            ended = await self.run(await self.recorded(), abort=abort)
+            assert ended is not None
+        return ended
+
     def gather(self, plan: RemedyPlan) -> Any:
         """Facts that allow the plan."""
 

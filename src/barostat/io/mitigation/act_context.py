@@ -121,7 +121,7 @@ class ActContext(TargetReader):
 
         Errors: Denied.
         """
-        if self.kind.marks_path[0] == "status" and not dry_run:
+        if self.kind.marks_in_status and not dry_run:
             return await self._replaced_apart(do, new, marks or {})
         held = mapping(new, "metadata", "annotations")
         new["metadata"] = {

@@ -61,7 +61,7 @@ def needed(kind: WorkloadKind) -> tuple[tuple[str, str, str], ...]:
     api = kind.api
     verbs = ("get", "patch", "update", *kind.verbs)
     read = [workload_resource(plural) for plural in kind.reads]
-    by_status = isinstance(kind, CanaryKind) or kind.marks_path[0] == "status"
+    by_status = isinstance(kind, CanaryKind) or kind.marks_in_status
     status = [("patch", api.group, f"{api.plural}/status")] if by_status else []
     makes = isinstance(kind, OwnedKind) and kind.makes
     spare = [(verb, "apps", "deployments") for verb in _OF_A_SPARE] if makes else []

@@ -40,7 +40,7 @@ def marks_patch(kind: WorkloadKind, version: str, marks: Mapping[str, str | None
     body: dict[str, Any] = {"metadata": {"resourceVersion": version}}
     first, key = kind.marks_path
     body.setdefault(first, {})[key] = dict(marks)
-    return body, first if first == "status" else ""
+    return body, first if kind.marks_in_status else ""
 
 
 def typed(target: Target) -> str:

@@ -11,6 +11,7 @@ from barostat.io.kubernetes.client.cluster import Object
 from barostat.io.kubernetes.client.resources import DEPLOYMENTS, JOBS, PODS
 from barostat.io.mitigation import kept_unit
 from barostat.io.mitigation.act_context import TRIES, ActContext
+from barostat.io.mitigation.kept_unit import spare_labels
 from barostat.io.mitigation.pod_scrapes import requests_cut
 from barostat.io.mitigation.target_reader import Denied, is_ready
 from barostat.io.mitigation.unit_starts import Start
@@ -36,11 +37,6 @@ from barostat.remedy.state import Do
 def spare_name(plan: RemedyPlan, index: int) -> str:
     """Return the name of a spare's Deployment."""
     return f"{plan.id}-s{index}"
-
-
-def spare_labels(plan: RemedyPlan, index: int) -> dict[str, str]:
-    """Its selector, which nothing else has."""
-    return kept_unit.spare_labels(plan, index)
 
 
 async def spare_document(ground: ActContext, home: Object, index: int, key: str) -> dict[str, Any]:

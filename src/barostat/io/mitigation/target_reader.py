@@ -168,16 +168,22 @@ class TargetReader:
 
     async def services(self, home: Object) -> list[Mapping[str, Any]]:
         """The Services that send requests to home's pods. Errors: Denied."""
-        kind, services = self.kind, await self.listed(SERVICES)
-        if not isinstance(kind, OwnedKind):
-            return routing_services(kind, home, services)
-        lists = await self.lists()
-        return routing_services(kind, home, services, kind.own_pods(home, lists), lists)
+        return await self._services(home, await self._made_lists())
 
     async def rotation_labels(self, home: Object) -> dict[str, str]:
         """The labels that take a pod in and out of rotation. Errors: Denied."""
-        lists = await self.lists() if isinstance(self.kind, OwnedKind) else {}
-        return rotation_labels(self.kind, home, await self.services(home), lists)
+        lists = await self._made_lists()
+        return rotation_labels(self.kind, home, await self._services(home, lists), lists)
+
+    async def _services(
+        self, home: Object, lists: Mapping[str, list[Object]]
+    ) -> list[Mapping[str, Any]]:
+        pods = self.kind.own_pods(home, lists) if lists else ()
+        return routing_services(self.kind, home, await self.listed(SERVICES), pods, lists)
+
+    async def _made_lists(self) -> Mapping[str, list[Object]]:
+        """What tells the labels of pods that an owner makes; empty if home itself has them."""
+        return await self.lists() if isinstance(self.kind, OwnedKind) else {}
 
     async def in_rotation(self, home: Object) -> tuple[frozenset[str], frozenset[str]]:
         """Return (uids of pods that are ready in every one of the Services, uids of pods that are

@@ -159,6 +159,11 @@ class WorkloadKind:
     apply: str = ""
     marks_path: tuple[str, ...] = ("metadata", "annotations")
 
+    @property
+    def marks_in_status(self) -> bool:
+        """True if our marks are written through the status subresource."""
+        return self.marks_path[0] == "status"
+
     # --- what it is made of
 
     def parts(self, item: Object) -> tuple[Part, ...]:

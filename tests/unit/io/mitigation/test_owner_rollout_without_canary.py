@@ -100,10 +100,7 @@ def test_a_rollout_without_a_gpu_for_its_surge_is_taken_back() -> None:
 def test_a_run_that_is_killed_at_a_write_is_taken_up(dies_at: int, abort: str, late: bool) -> None:
     async def go(scene: Scene) -> None:
         state = State(scene.plan(**SURGE))
-        ended = await scene.run(state, cluster=Mortal(ACCESS, dies_at, late=late))
-        if ended is None:
-            ended = await scene.run(await scene.recorded(), abort=abort)
-            assert ended is not None
+        ended = await scene.taken_up(state, Mortal(ACCESS, dies_at, late=late), abort)
         assert ended.phase == ("Done" if not abort or ended.committed else "RolledBack"), ended.why
         assert await scene.left() == []
         assert _values(scene) == {scene.value}
